@@ -11,16 +11,16 @@ build: setup
 demo: setup
 	tools/demo.sh
 
-# What packets cost. BENCH="ip4-1 load" chooses; see bench/README.md.
+# Packet costs. BENCH="ip4-1 load" selects scenarios; see bench/README.md.
 bench: build
 	cargo run --release -q -p bench -- $(BENCH)
 
-# All that has to be green before a change goes in.
+# Everything that has to pass before a change is merged.
 test:
 	@tools/setup.sh test
 	tools/test.sh
 
-# Every order of the steps of threads that share something: infra/src/sync.rs.
+# Models of shared data, in every order of the threads' steps: infra/src/sync.rs.
 loom: setup
 	RUSTFLAGS="--cfg loom" cargo test -p infra --lib --target-dir $${CARGO_TARGET_DIR:-target}/loom models
 
@@ -44,7 +44,7 @@ docs: setup
 deb: setup
 	tools/package.sh
 
-# What is published: package, tarball, image, notes, checksums: docs/packaging.md.
+# Release files: package, tarball, image, notes, checksums: docs/packaging.md.
 release: setup
 	tools/release.sh
 

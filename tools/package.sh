@@ -17,6 +17,7 @@ umask 022
 
 if [ -z "${PROGRAMS:-}" ]; then
     cargo build --profile "$profile" --workspace --bin ferrovia --bin fvctl --bin ferrovia-agent
+    cargo build --profile "$profile" -p vcl_ldpreload --lib
     if [ "$profile" = release ]; then
         cargo xtask weight > "$folder/weight.txt" || { tail -n 2 "$folder/weight.txt"; exit 1; }
     fi
@@ -34,6 +35,11 @@ put() {
 doc=usr/share/doc/ferrovia
 put usr/bin 755 "$programs/ferrovia" "$programs/fvctl"
 strip "$root/usr/bin/ferrovia" "$root/usr/bin/fvctl"
+# Libraries of programs that use the host stack.
+if [ -e "$programs/libvcl_ldpreload.so" ]; then
+    put usr/lib/x86_64-linux-gnu 644 "$programs/libvcl_ldpreload.so"
+    strip "$root/usr/lib/x86_64-linux-gnu/libvcl_ldpreload.so"
+fi
 put etc/ferrovia 644 packaging/deb/startup.conf
 put lib/systemd/system 644 packaging/systemd/ferrovia.service
 put usr/share/lintian/overrides 644 packaging/deb/lintian-overrides

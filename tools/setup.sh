@@ -19,7 +19,8 @@ if [ "${1:-}" = test ]; then
     pairs="$pairs nft:nftables lldpd:lldpd ovs-vswitchd:openvswitch-switch bird:bird2 unbound:unbound
         /usr/lib/frr/bgpd:frr dpdk-testpmd:dpdk dnsmasq:dnsmasq-base dig:bind9-dnsutils
         traceroute:traceroute tcpdump:tcpdump openssl:openssl /usr/lib/ipsec/charon:strongswan-charon
-        swanctl:strongswan-swanctl etcd:etcd-server etcdctl:etcd-client"
+        swanctl:strongswan-swanctl etcd:etcd-server etcdctl:etcd-client nginx:nginx-light
+        ab:apache2-utils redis-server:redis-server sshd:openssh-server"
     # Plugins of strongSwan: its own ESP, elliptic curves and AES-GCM, and more algorithms.
     for pair in kernel-libipsec:libcharon-extra-plugins openssl:libstrongswan-standard-plugins \
         chapoly:libstrongswan-extra-plugins; do

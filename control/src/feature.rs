@@ -43,7 +43,7 @@ impl Owner {
         Entered(CURRENT.replace(self), PhantomData)
     }
 
-    /// Ends all that belongs to this owner: hooks are not called any more.
+    /// Ends everything that belongs to this owner: its hooks are no longer called.
     pub fn end(self) {
         assert_ne!(self, Self::CORE, "the core stays");
         GONE.with_borrow_mut(|gone| gone.insert(self));
@@ -82,7 +82,7 @@ impl<T> Registered<T> {
         self.0.push((Owner::current(), entry));
     }
 
-    /// The entries, in the order in which they came.
+    /// The entries, in the order of registration.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
         self.0.iter().filter(|(owner, _)| owner.is_there()).map(|(_, entry)| entry)
     }
@@ -114,7 +114,7 @@ pub struct Feature<R, C> {
     pub requires: &'static [&'static str],
     /// Registers everything the feature brings. Nothing of it may run before this.
     pub register: R,
-    /// Its configuration, as the commands that make it again.
+    /// Its configuration, as commands that recreate it.
     pub configuration: Configuration<C>,
 }
 

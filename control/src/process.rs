@@ -19,7 +19,7 @@ use crate::events::{EventLog, Topic};
 use crate::feature::Owner;
 use crate::log::Logger;
 
-/// Most processes and timers that run in one turn; other work of control comes between two.
+/// Limit of processes and timers per turn; other work of control runs between turns.
 const MAX_TURN: usize = 256;
 /// Most events one process may have waiting.
 const MAX_EVENTS: usize = 256;

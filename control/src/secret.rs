@@ -88,7 +88,7 @@ impl<T: Field> Field for Secret<T> {
 pub struct Secrets {
     args: &'static [ArgInfo],
     words: &'static [&'static str],
-    /// Word behind the path from which on all are.
+    /// First word after the path from which on all are.
     rest: Option<usize>,
 }
 
@@ -111,7 +111,7 @@ impl Secrets {
         self.rest.is_none() && self.words.is_empty() && self.args.iter().all(|arg| !arg.is_secret)
     }
 
-    /// Whether any word behind a certain one may be a value.
+    /// Whether any word after a certain one may be a value.
     pub(crate) fn are_rest(&self) -> bool {
         self.rest.is_some()
     }
@@ -168,7 +168,7 @@ pub(crate) fn hide(line: &str, places: Vec<Range<usize>>) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Places in `line` of words behind those that `announces` says, and of all from the word with the
+/// Places in `line` of words after those that `announces` says, and of all from the word with the
 /// number `rest` on. A keyword and its value may be one word; braces hold a value together.
 pub(crate) fn values(
     line: &str,

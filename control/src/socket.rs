@@ -1,72 +1,27 @@
 //! Files of sockets that others connect to, and descriptors that pass through them.
 
+mod client;
+mod closing;
+
 use std::fs::{self, Metadata};
 use std::io;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, Shutdown, accept, recvmsg, sendmsg, shutdown,
 };
 
+pub use client::{Accepting, Client};
+pub use closing::{ClosedElsewhere, close_elsewhere, close_of_others, elsewhere};
+
 /// Descriptors that a message can have: all that the kernel lets through (`SCM_MAX_FD`). With room
 /// for fewer, the kernel closes the others, and the receiver waits for that.
 const MOST_DESCRIPTORS: usize = 253;
-
-/// Closes what the kernel may take long to close on another thread: devices, sockets, and
-/// descriptors of others, which may be anything. They are closed when the thread has ended.
-pub fn close_elsewhere(what: impl Send + 'static) -> Option<JoinHandle<()>> {
-    elsewhere(move || drop(what))
-}
-
-/// Does what may take long on a thread of its own; if there is none to be had, what is to be closed
-/// is dropped here.
-pub fn elsewhere(close: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
-    std::thread::Builder::new().name("closer".to_owned()).spawn(close).ok()
-}
-
-/// Descriptors that are closed on another thread, whenever this is dropped. A socket is closed so
-/// when others may send descriptors to it: unreceived ones are closed with it.
-#[derive(Debug)]
-pub struct Elsewhere<T: Send + 'static>(Option<T>);
-
-impl<T: Send + 'static> Elsewhere<T> {
-    /// Of these.
-    pub fn new(what: T) -> Self {
-        Self(Some(what))
-    }
-    /// Leaves them to others.
-    pub fn into_inner(mut self) -> T {
-        self.0.take().expect("it is taken once")
-    }
-}
-
-impl<T: AsFd + Send + 'static> AsFd for Elsewhere<T> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        (**self).as_fd()
-    }
-}
-
-impl<T: Send + 'static> Deref for Elsewhere<T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        self.0.as_ref().expect("it is taken last")
-    }
-}
-
-impl<T: Send + 'static> Drop for Elsewhere<T> {
-    fn drop(&mut self) {
-        if let Some(what) = self.0.take() {
-            close_elsewhere(what);
-        }
-    }
-}
 
 /// A Unix socket that listens. Its name is free when this is dropped, and connections that were not
 /// accepted, with all that is in their queues, are closed elsewhere.
@@ -74,7 +29,7 @@ impl<T: Send + 'static> Drop for Elsewhere<T> {
 pub struct Listening(OwnedFd);
 
 impl Listening {
-    /// Of a socket that listens.
+    /// Wraps a listening socket.
     pub fn new(socket: OwnedFd) -> Self {
         Self(socket)
     }
@@ -88,18 +43,23 @@ impl AsFd for Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // No more come, and none that waits makes `accept` wait.
-        if shutdown(&self.0, Shutdown::Both).is_err() {
-            return;
-        }
-        let waiting: Vec<_> = std::iter::from_fn(|| accept(&self.0).ok()).collect();
-        if !waiting.is_empty() {
-            close_elsewhere(waiting);
-        }
+        refuse_waiting(&self.0);
     }
 }
 
-/// Sends bytes and a descriptor with them; how many bytes went.
+/// Closes the connections that wait at a socket, with all that is in their queues, elsewhere.
+fn refuse_waiting(socket: impl AsFd) {
+    // No connection arrives any longer, and `accept` does not block.
+    if shutdown(&socket, Shutdown::Both).is_err() {
+        return;
+    }
+    let waiting: Vec<_> = std::iter::from_fn(|| accept(&socket).ok()).collect();
+    if !waiting.is_empty() {
+        close_of_others(waiting);
+    }
+}
+
+/// Sends bytes with a descriptor; returns the number of bytes sent.
 ///
 /// # Errors
 /// The kernel's.
@@ -115,7 +75,7 @@ pub fn send_with(
     sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)
 }
 
-/// Takes bytes, and the descriptor that came with them if one did; more are closed elsewhere.
+/// Receives bytes and at most one descriptor; further descriptors are closed elsewhere.
 ///
 /// # Errors
 /// The kernel's.
@@ -128,13 +88,13 @@ pub fn receive_with(
     let mut descriptors = descriptors.into_iter();
     let first = descriptors.next();
     if descriptors.len() > 0 {
-        close_elsewhere(descriptors);
+        close_of_others(descriptors);
     }
     Ok((len, first))
 }
 
-/// Takes bytes, and puts the descriptors that came with them behind others. Those of peers may be
-/// anything: [`close_elsewhere`].
+/// Receives bytes, and appends descriptors that accompany them. Those of peers may be
+/// anything: [`close_of_others`].
 ///
 /// # Errors
 /// The kernel's.
@@ -181,7 +141,7 @@ pub fn is_trusted_folder(folder: &Path) -> Result<(), String> {
     Err(format!("{} {why}", folder.display()))
 }
 
-/// A socket in the file system, which goes away when this is dropped.
+/// A socket in the file system, deleted on drop.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
@@ -189,7 +149,7 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Takes charge of a socket that was bound to a path.
+    /// Takes ownership of a socket that was bound to a path.
     ///
     /// # Errors
     /// The kernel's.
@@ -212,7 +172,7 @@ impl SocketFile {
         }
         let there = fs::symlink_metadata(path).map(|about| about.file_type());
         if there.is_ok_and(|kind| !kind.is_socket() && !kind.is_symlink()) {
-            let why = "something that is no socket is there already";
+            let why = "the file exists and is not a socket";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         let folder = path.parent().filter(|folder| folder.starts_with("/run"));
@@ -331,7 +291,7 @@ mod tests {
                 self.0.send(std::thread::current().id()).unwrap();
             }
         }
-        drop(Elsewhere::new((found, Last(ended))));
+        drop(ClosedElsewhere::new((found, Last(ended))));
         assert_ne!(rx.recv().unwrap(), std::thread::current().id());
     }
 }

@@ -56,7 +56,7 @@ pub const MOST_INTERFACES: usize = 1 << 16;
 pub enum Beside {
     /// Right before it; the arc's end is a name too.
     Before(&'static str),
-    /// Right behind it.
+    /// Right after it.
     After(&'static str),
 }
 
@@ -150,7 +150,7 @@ impl Features<'_> {
     /// Of an arc without features.
     pub const NONE: Self = Self { words: View::EMPTY, stride: 0 };
 
-    /// The first feature of an interface at `position` or behind it.
+    /// The first feature of an interface at `position` or after it.
     #[inline(always)]
     fn from(&self, interface: u32, position: u32) -> Option<u32> {
         let first = 1 + interface as usize * self.stride;
@@ -220,7 +220,7 @@ pub(crate) struct ArcPart<'f> {
     pub arc: Option<&'static FeatureArc>,
     pub features: Features<'f>,
     pub base: u32,
-    /// The position behind the node's own.
+    /// The position after the node's own.
     pub after: u32,
     pub side: Side,
     /// Position of the arc's end in the edges from `base` on.

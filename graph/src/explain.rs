@@ -134,9 +134,9 @@ pub enum End {
     Ended,
     /// The node is none that may be run for packets that are only explained.
     Stopped,
-    /// The node cannot say what would become of it, for this reason.
+    /// The node cannot determine its fate, for this reason.
     Unknown(&'static str),
-    /// It went on and on.
+    /// It exceeded the limit of steps.
     TooLong,
 }
 

@@ -1,6 +1,7 @@
 //! Reports of the engine: rows, and the text of `show runtime` and its like.
 #![forbid(unsafe_code)]
 
+use infra::order::Order;
 use std::fmt;
 
 use serde::Serialize;
@@ -180,7 +181,7 @@ impl ThreadRow {
             let state = format!("\"{}\"", p.state);
             rows.push((&p.name, line(&p.name, &state, [p.calls, 0, p.suspends], clocks)));
         }
-        rows.sort_by_key(|r| r.0);
+        rows.order_by_key(|r| r.0);
         rows.iter().try_for_each(|(_, line)| writeln!(f, "{line}"))
     }
     fn write_largest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,7 +191,7 @@ impl ThreadRow {
         }
         writeln!(f)?;
         let mut busy: Vec<_> = self.nodes.iter().filter(|n| n.stats.vectors > 0).collect();
-        busy.sort_by_key(|n| &n.name);
+        busy.order_by_key(|n| &n.name);
         busy.iter().try_for_each(|n| {
             let (s, name) = (&n.stats, shortened(&n.name, 30));
             let per_call = ratio(s.vectors, s.calls);

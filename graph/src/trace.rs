@@ -18,7 +18,7 @@ const MOST: usize = 1 << 20;
 pub trait Names {
     /// The name of number `index` of a `kind`.
     fn name(&self, kind: &str, index: u32) -> String;
-    /// The router, for records that look up what is behind their numbers.
+    /// The router, for records that look up the objects of their numbers.
     fn router(&self) -> Option<&dyn Any> {
         None
     }
@@ -199,7 +199,7 @@ impl Recorder {
         packets.retain(|p| !p.visits.is_empty());
         packets
     }
-    /// Forgets everything; what it kept comes back, to be freed elsewhere.
+    /// Clears everything and returns it, to be freed elsewhere.
     pub fn clear(&mut self) -> impl Send + use<> {
         self.begun = 0;
         std::mem::take(&mut self.steps)

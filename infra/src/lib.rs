@@ -1,10 +1,11 @@
-//! The floor of the house: memory, read-copy-update, tables, time, processors. It knows no packets.
+//! Primitives below everything else: memory, read-copy-update, tables, time, processors.
 
 pub mod capabilities;
 pub mod counter;
 pub mod cpu;
 pub mod memory;
 pub mod meter;
+pub mod order;
 pub mod owner;
 pub mod random;
 pub mod rcu;

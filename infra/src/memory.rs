@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use zerocopy::FromZeros;
 
-pub use usage::{Heap, PAGE, Range, SHARED, heap, ranges, trim};
+pub use usage::{Heap, PAGE, Range, SHARED, heap, in_memory, ranges, trim};
 
 /// Whether the kernel is asked to back memory with 2 MB pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

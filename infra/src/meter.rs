@@ -94,7 +94,7 @@ impl Cell {
 }
 
 impl Meter {
-    /// One whose buckets are full at `now`, in seconds.
+    /// Creates a meter whose buckets are full at `now`, in seconds.
     pub fn new(profile: Profile, now: f64) -> Self {
         let level = |fill: Fill| Cell::new(fill.burst);
         let (committed, excess) = (level(profile.committed), level(profile.excess));
@@ -108,7 +108,7 @@ impl Meter {
     pub fn filled_at(&self) -> f64 {
         self.filled.value()
     }
-    /// Takes what a packet of `tokens` needs that comes at `now`, in seconds, and says how it was
+    /// Takes the tokens of a packet that arrives at `now`, in seconds, and returns how it was
     /// found. A red packet needs nothing.
     #[inline]
     pub fn take(&self, now: f64, tokens: f64) -> Color {

@@ -1,4 +1,4 @@
-//! A value with one owning thread at a time: the first that asks becomes its owner.
+//! A value with one owning thread at a time: the first to request it becomes its owner.
 //!
 //! Owning says where work is to be done; it protects nothing. What belongs to it is built of cells
 //! of its own.

@@ -53,7 +53,7 @@ impl Participant {
     /// Joins, online.
     ///
     /// # Panics
-    /// With more than [`MAX_PARTICIPANTS`]: threads are counted at start, far below.
+    /// If there are more than [`MAX_PARTICIPANTS`]; the number of threads is far below.
     pub fn join() -> Self {
         let take = |s: &AtomicU64| {
             s.compare_exchange(FREE, OFFLINE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
@@ -66,7 +66,7 @@ impl Participant {
         new.online();
         new
     }
-    /// Says that no reference obtained before is held any more.
+    /// Announces that references obtained before are no longer held.
     #[inline(always)]
     pub fn quiescent(&mut self) {
         // Acquire: what a writer did before it raised the epoch is seen after. Release: our reads
@@ -241,7 +241,7 @@ impl<T> Slots<T> {
     }
 }
 
-/// The end of a removed object, come when no reader is on its way to it any more.
+/// The end of a removed object, when no reader can reach it any longer.
 struct Leaving<T: Send + Sync + 'static> {
     slots: Arc<Slots<T>>,
     index: u32,
@@ -316,7 +316,7 @@ impl<T: Send + Sync + 'static> SharedSlab<T> {
     /// from their next read on. For slabs without [`SharedSlab::insert`].
     ///
     /// # Panics
-    /// With an index beyond the room there is.
+    /// If the index is beyond the capacity.
     pub fn put(&mut self, index: u32, value: Option<T>) {
         let is_new = value.is_some();
         // A slot that was never used stays untouched: its memory may not be there yet.

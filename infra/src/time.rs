@@ -1,6 +1,6 @@
 //! The router's clock: the processor's time-stamp counter, calibrated, plus an offset.
 //!
-//! Everything that ages or expires asks this clock, so moving the offset moves all of it.
+//! Everything that ages or expires reads this clock, so moving the offset moves all of it.
 //! A reading costs one instruction and a multiplication. Where the processor has no counter of
 //! constant rate, CLOCK_MONOTONIC in nanoseconds takes its place.
 

@@ -16,6 +16,7 @@ pub use control::feature::{Refusal, Refused};
 pub use control::process::Wake;
 pub use graph::{Buffer, BuildError, Continue, Flags, Frame, Names, Node, Packet, Record, Slot};
 pub use infra::counter::{Volume, VolumeCounter};
+pub use infra::order::Order;
 pub use infra::rcu::{Epoch, Reader, Shared, SharedSlab, SlabReader};
 pub use serde::Serialize;
 pub use wire::ethernet::{self, EtherType};

@@ -30,7 +30,7 @@ use crate::health::{Check, When};
 use crate::interface::{InterfaceIndex, Interfaces};
 use crate::mfib::Mfib;
 
-/// A router: the graph and all that control knows. One thread owns it; commands, messages and
+/// A router: the graph and all control-plane state. One thread owns it; commands, messages and
 /// processes get it as `&mut Router` and change it at once.
 pub struct Router {
     /// The graph, its threads and counters.
@@ -252,7 +252,7 @@ impl Router {
     pub fn started(&mut self) {
         std::mem::take(&mut self.on_start).iter().for_each(|work| work(self));
     }
-    /// Lets clients see the counters of nodes that came, and no longer those of nodes that went.
+    /// Publishes the counters of new nodes, and withdraws those of removed ones.
     pub fn publish_counters(&mut self) {
         let changes = self.engine.take_counter_changes();
         let Some(most) = changes.iter().map(|c| c.index as usize + 1).max() else { return };
@@ -273,7 +273,7 @@ impl Router {
             self.log.class("stats", "counters").warn(why);
         }
     }
-    /// Hides counters behind the last existing one from clients.
+    /// Hides counters after the last existing one from clients.
     pub(crate) fn shrink_counters(&mut self) {
         self.publish_counters();
         self.stats.shrink(BY_COUNTER, self.engine.counter_count().next_multiple_of(256));
@@ -308,14 +308,16 @@ impl Router {
         let now = self.now();
         Processes::run_due(self, |router| &mut router.processes, now)
     }
-    /// The same, leaving the rest for the next turn when it has taken this long.
+    /// The same, but stops after the given time; the rest is for the next turn. Reports have half
+    /// of it, however many there are.
     pub fn run_due_within(&mut self, turn: Duration) -> Option<f64> {
-        self.handle_events();
-        let now = self.now();
         #[allow(clippy::disallowed_methods, reason = "what others wait is real time")]
         let start = Instant::now();
+        let is_left = self.handle_events_until(&|| start.elapsed() >= turn / 2);
+        let now = self.now();
         let is_over = || start.elapsed() >= turn;
-        Processes::run_some(self, |router| &mut router.processes, now, is_over)
+        let next = Processes::run_some(self, |router| &mut router.processes, now, is_over);
+        if is_left { Some(now) } else { next }
     }
     /// Calls `action` with `key` once, in `seconds` on the router's clock.
     pub fn after(&mut self, seconds: f64, action: Action<Self>, key: u64) -> Timer {
@@ -346,7 +348,7 @@ impl Router {
     /// The state of a feature, for the feature itself.
     ///
     /// # Panics
-    /// When the feature has put in none: only its own commands, messages and handlers may ask.
+    /// If the feature has inserted none: only its own commands, messages and handlers may ask.
     pub fn own<T: Any>(&self) -> &T {
         self.state().expect("a feature puts its state in when it registers")
     }

@@ -7,6 +7,7 @@ use control::api::Retval;
 use graph::testing::Caught;
 use net::InterfaceIndex;
 use net::testing::whole::{Bench, HOST, OTHER, PG0};
+use proptest::prelude::*;
 use wire::bfd::{Header, Malformed, State, flag, parse};
 use wire::ethernet::{self, EtherType};
 use wire::{Protocol, ip4, ip6, udp};
@@ -517,4 +518,98 @@ fn clients_and_operators_are_told_what_is_wrong() {
         );
     });
     assert_eq!(parse(&[0x20; 3]), Err(Malformed::Length));
+}
+
+#[test]
+fn a_peer_that_knows_the_session_does_not_forget_it_in_the_next_packet() {
+    for (add, mut peer) in [(ADD, Peer::near()), (ADD_FAR, Peer::far())] {
+        let mut b = bench();
+        assert_eq!(b.cli("ip route add 10.9.9.9/32 via 10.0.0.2 pg0"), "");
+        assert_eq!(b.cli(add), "");
+        // Half of its detection time, in which it is believed, is 15 s.
+        peer.header.desired_min_tx_us = 10_000_000.into();
+        up(&mut b, &mut peer);
+        let known = peer.header.your_discriminator;
+        b.graph.moved_counters();
+        // It may be from any sender: it names nothing that only the peer knows.
+        peer.header.your_discriminator = 0.into();
+        let forged = peer.state(State::Down, 0).frame();
+        receive(&mut b, forged.clone());
+        b.expect(&[("bfd-udp4-input", "your_disc", 1), ("bfd-udp4-input", "none", 1)]);
+        assert_eq!(state(&b), State::Up);
+        // A peer that has restarted has fallen silent before.
+        b.graph.engine.clock().adjust(16.0);
+        receive(&mut b, forged);
+        assert_eq!(state(&b), State::Down);
+        // And one that says it with our number is believed at once.
+        peer.header.your_discriminator = known;
+        up(&mut b, &mut peer);
+        let down = peer.state(State::Down, 0).frame();
+        receive(&mut b, down);
+        assert_eq!(state(&b), State::Down);
+    }
+}
+
+#[test]
+fn polls_that_come_at_once_have_one_answer() {
+    let (mut b, mut peer) = (bench(), Peer::near());
+    assert_eq!(b.cli(ADD), "");
+    up(&mut b, &mut peer);
+    let poll = peer.state(State::Up, flag::POLL).frame();
+    let pg0 = b.pg0;
+    let finals = |out: &[Caught]| said(out).iter().filter(|h| h.has(flag::FINAL)).count();
+    let out = b.receive(pg0, &vec![poll.clone(); 100]);
+    assert!((1..=50).contains(&finals(&out)), "{}", finals(&out));
+    b.graph.engine.clock().adjust(0.01);
+    assert_eq!(finals(&b.receive(pg0, &[poll])), 1);
+}
+
+/// Values of a packet or an operator: often the odd ones.
+fn interval() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(0_u32), Just(1), Just(1_000_000), Just(u32::MAX), any::<u32>()]
+}
+
+proptest! {
+    /// A session whose timer is due at once whenever it has run keeps control from all else.
+    #[test]
+    fn nothing_is_due_when_a_session_has_run(
+        (tx, rx, detect_mult) in (interval(), interval(), 1..=255_u8),
+        is_multihop: bool,
+        steps in proptest::collection::vec(
+            ([interval(), interval(), interval()], 0..4_u8, 0..64_u8, 1..=255_u8, any::<bool>(),
+                0.0..3.0_f64, prop::option::weighted(0.2, interval())),
+            1..40,
+        ),
+    ) {
+        let of = |tx: u32, rx| Parameters {
+            desired_min_tx_us: tx.max(1), required_min_rx_us: rx, detect_mult,
+        };
+        let mut machine = Machine::new(7, of(tx, rx), is_multihop);
+        let mut now = 1000.0;
+        for (us, state, flags, mult, has_source, passed, modified) in steps {
+            now += passed;
+            if let Some(us) = modified {
+                machine.modify(of(us, rx));
+            }
+            let packet = Header {
+                version_diagnostic: 1 << 5,
+                state_flags: state << 6 | flags & !1,
+                detect_mult: mult,
+                len: size_of::<Header>() as u8,
+                my_discriminator: 9.into(),
+                your_discriminator: 7.into(),
+                desired_min_tx_us: us[0].into(),
+                required_min_rx_us: us[1].into(),
+                required_min_echo_rx_us: us[2].into(),
+            };
+            machine.receive(&packet, now);
+            for _ in 0..2 {
+                let sends = machine.run(now, has_source);
+                if sends.control {
+                    machine.packet(now, false);
+                }
+                prop_assert!(machine.due(now).is_none_or(|due| due > now), "{machine:?}");
+            }
+        }
+    }
 }

@@ -343,7 +343,7 @@ fn clients_make_bonds_and_list_them() {
         for (wrong, why) in [
             (add(nobody, made), Retval::INVALID_SW_IF_INDEX),
             (add(pg2, nobody), Retval::INVALID_INTERFACE),
-            (add(pg1, first), Retval::INVALID_INTERFACE),
+            (add(pg1, first), Retval::VALUE_EXIST),
             (add(first, made), Retval::INVALID_INTERFACE),
         ] {
             assert_eq!(local.call(router, &wrong).err(), Some(why));

@@ -596,6 +596,27 @@ fn the_event_log_has_sessions_of_an_address_or_all() {
 }
 
 #[test]
+fn sessions_without_an_answer_make_room_for_clients() {
+    for (n, plan) in PLANS.iter().enumerate() {
+        let mut b = bench_with("cnat { session-max 16 scanner off }", 1);
+        let Plan { client, service: vip, backends: [backend, _], .. } = *plan;
+        b.set(&service(plan, "udp", ""));
+        let ask = |port| packet(Protocol::UDP, (client, port), (vip, 80));
+        // One is answered, others are made up and are not.
+        assert_eq!(through(&mut b, false, &[ask(999)]).len(), 1);
+        let answer = packet(Protocol::UDP, (backend, 8080), (client, 999));
+        assert_eq!(through(&mut b, true, std::slice::from_ref(&answer)).len(), 1, "{n}");
+        let all: Vec<_> = (1000..1020).map(ask).collect();
+        assert_eq!(through(&mut b, false, &all).len(), 14, "{n}");
+        assert_eq!(through(&mut b, false, &[ask(2000)]).len(), 0, "none is silent yet");
+        b.wait(4.0);
+        let more: Vec<_> = (2000..2010).map(ask).collect();
+        assert_eq!(through(&mut b, false, &more).len(), 10, "{n}");
+        assert_eq!(through(&mut b, true, &[answer]).len(), 1, "who is answered stays");
+    }
+}
+
+#[test]
 fn sessions_have_limits_in_all_and_by_table() {
     let mut b = bench_with("cnat { session-max 16 session-max-per-vrf 10 scanner off }", 1);
     let mut count = 0;

@@ -17,7 +17,7 @@ use zerocopy::IntoBytes;
 /// Bytes in front of a message, with Ethernet.
 const FRONT: usize = 62;
 pub(super) const SERVER: &[u8] = b"\0\x03\0\x01server";
-const OWN: &str = "fe80::ff:fe00:2";
+pub(super) const OWN: &str = "fe80::ff:fe00:2";
 
 pub(super) fn bench() -> Rig {
     let mut rig = rig(FEATURE);
@@ -113,7 +113,12 @@ pub(super) fn receive(rig: &mut Rig, message: &[u8]) -> Vec<Vec<u8>> {
 
 /// A server's message is received, and control has not handled it yet.
 fn queue(rig: &mut Rig, message: &[u8]) -> Vec<Vec<u8>> {
-    let [src, dst]: [Ipv6Addr; 2] = ["fe80::1".parse().unwrap(), OWN.parse().unwrap()];
+    queue_to(rig, OWN, message)
+}
+
+/// The same at one of our addresses.
+pub(super) fn queue_to(rig: &mut Rig, to: &str, message: &[u8]) -> Vec<Vec<u8>> {
+    let [src, dst]: [Ipv6Addr; 2] = ["fe80::1".parse().unwrap(), to.parse().unwrap()];
     let len = (8 + message.len()) as u16;
     let mut udp = wire::udp::Header::new(547, 546, len);
     let sum = checksum::ip6_pseudo(src.octets(), dst.octets(), Protocol::UDP, len.into());
@@ -157,7 +162,7 @@ fn a_client_gets_an_address_and_gives_it_back() {
     let duid = find(&request, option::CLIENT_ID).unwrap();
     assert_eq!(duid, [0, 3, 0, 1, 2, 0, 0, 0, 0, 0], "of the first interface");
     assert_eq!(find(&request, option::ELAPSED), Some(&[0, 0][..]));
-    assert_eq!(find(&request, option::REQUESTED), Some(&[0, 82][..]));
+    assert_eq!(find(&request, option::REQUESTED), Some(&[0, 23, 0, 82][..]));
     let asked = association(&request, option::IA_NA);
     assert_eq!(asked.id, 1);
     let wish = Lease::read_address(&asked.options[4..]).map(|(lease, _)| lease);

@@ -1,6 +1,6 @@
 //! Answers that clients over IPv6 take, ignore or decline.
 
-use dhcp::Dhcpv6MsgType;
+use dhcp::{Dhcp6ClientsEnableDisable, Dhcp6PdReplyEvent, Dhcpv6MsgType, WantDhcp6PdReplyEvents};
 use wire::dhcp6::{INFINITE, Lease, kind, option};
 
 use super::dhcp6::*;
@@ -128,4 +128,30 @@ fn the_time_of_an_exchange_begins_with_its_first_message() {
         sent = wait(&mut rig, 0.5);
     }
     assert_eq!(find(&sent[0], option::ELAPSED), Some(&[0, 0][..]));
+}
+
+#[test]
+fn answers_from_beyond_the_link_are_not_taken() {
+    let mut rig = bench();
+    rig.set("enable ip6 interface pg2");
+    rig.set("set interface ip address pg2 2001:db8:2::1/64");
+    let pg2 = rig.interface("pg2");
+    settle(&mut rig);
+    rig.talk(|talker, router| {
+        talker.call(router, &Dhcp6ClientsEnableDisable { enable: true }).unwrap();
+        talker.call(router, &message(Dhcpv6MsgType::SOLICIT, pg2, false)).unwrap();
+    });
+    let solicit = only(settle(&mut rig), kind::SOLICIT);
+    let leases = [lease("2001:db8:aa00::", 56, 60, INFINITE)];
+    let given = Given { code: option::IA_PD, times: (20, 40), leases: &leases, ..NOTHING };
+    let forged = answer(&solicit, kind::ADVERTISE, &given);
+    for (to, count) in [("2001:db8:2::1", 0), (OWN, 1)] {
+        queue_to(&mut rig, to, &forged);
+        rig.talk(|talker, router| {
+            let want = WantDhcp6PdReplyEvents { enable_disable: true, pid: 7 };
+            talker.call(router, &want).unwrap();
+            router.handle_events();
+            assert_eq!(talker.events::<Dhcp6PdReplyEvent>().len(), count, "{to}");
+        });
+    }
 }

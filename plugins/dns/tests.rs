@@ -267,3 +267,59 @@ fn who_does_not_see_the_question_guesses_server_port_and_number() {
     rig.set("dns disable");
     rig.set("dns enable");
 }
+
+#[test]
+fn who_asks_for_names_that_nobody_knows_shuts_nobody_else_out() {
+    let mut rig = bench();
+    rig.set("ip route add 0.0.0.0/0 via 10.0.0.2 pg0");
+    let packet_of = |client: &str, n: usize| {
+        let bytes = question(&format!("n{n}.example.org"), kind::A).bytes(512);
+        datagram(client, "10.0.0.1", 53, &bytes, false)
+    };
+    // The names that the server is asked for when these come at once.
+    let asked = |rig: &mut Rig, all: &[(&str, usize)]| {
+        let packets: Vec<_> = all.iter().map(|(client, n)| packet_of(client, *n)).collect();
+        let rx = rig.interface("pg0").0;
+        let mut out = Vec::new();
+        for some in packets.chunks(256) {
+            out.extend(sent(&rig.graph.send("ip4-input", some, move |p| p.set_rx(rx))));
+            out.extend(settle_all(rig));
+        }
+        let to_server = out.iter().filter(|frame| frame[30..34] == [20, 0, 0, 53]);
+        let names = to_server.map(|frame| Message::read(&frame[FRONT..]).unwrap().question.name);
+        let names: std::collections::HashSet<_> = names.collect();
+        let is_in = |n: usize| names.contains(&format!("n{n}.example.org"));
+        all.iter().map(|(_, n)| is_in(*n)).collect::<Vec<_>>()
+    };
+    // One network has half of all, and then no more; others have a little.
+    let flood: Vec<_> = (0..600).map(|n| ("10.0.0.2", n)).collect();
+    assert_eq!(asked(&mut rig, &flood).iter().filter(|is| **is).count(), 512);
+    let others = ["30.0.0.1", "30.0.0.2", "30.0.0.3", "30.0.1.1"];
+    let others: Vec<_> = others.into_iter().zip(1000..).collect();
+    assert_eq!(asked(&mut rig, &others), [true, true, false, true]);
+    // As many of one network wait for the same name as there is room for.
+    let popular = |rig: &mut Rig, from: &str, port: u16| {
+        receive(rig, "pg0", (from, port), 53, &question("p.org", kind::A).bytes(512));
+    };
+    (0..70).for_each(|port| popular(&mut rig, "40.0.0.1", 2000 + port));
+    rig.graph.moved_counters();
+    popular(&mut rig, "40.0.1.1", 9);
+    let moved = rig.graph.moved_counters();
+    assert!(moved.iter().any(|m| m.1 == "DNS pkts pending upstream name resolution"), "{moved:?}");
+}
+
+#[test]
+fn a_part_of_an_answer_says_that_it_is_one() {
+    let mut rig = bench();
+    let (asked, _, port) = only(&ask(&mut rig, "part.org", kind::A));
+    let part = Message {
+        flags: flag::RESPONSE | flag::TRUNCATED,
+        answers: vec![record("part.org", 60, "5.5.5.5")],
+        ..asked
+    };
+    let out = receive(&mut rig, "pg1", (SERVER, 53), port, &part.bytes(512));
+    let (answer, ..) = only(&out);
+    assert_eq!((answer.flags & flag::TRUNCATED, answer.answers.len()), (flag::TRUNCATED, 1));
+    // It is not remembered.
+    assert_eq!(only(&ask(&mut rig, "part.org", kind::A)).1, [20, 0, 0, 53]);
+}

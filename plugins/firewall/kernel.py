@@ -46,6 +46,10 @@ def set_up(rules):
     # Connections are followed from their beginning, and windows do not count.
     setting("netfilter/nf_conntrack_tcp_loose", "0")
     setting("netfilter/nf_conntrack_tcp_be_liberal", "1")
+    # None ends by its age, however long the packets take.
+    for name in os.listdir("/proc/sys/net/netfilter"):
+        if name.startswith("nf_conntrack_") and "_timeout" in name:
+            setting(f"netfilter/{name}", "100000")
 
 
 def number(packet):

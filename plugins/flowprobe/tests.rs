@@ -262,6 +262,30 @@ fn flows_are_recorded_when_they_are_due_and_when_they_are_over() {
 }
 
 #[test]
+fn a_turn_exports_some_of_many_flows_and_the_next_ones_the_rest() {
+    let mut b = bench(&[
+        "flowprobe params record l2 l3 l4 active 10 passive 20",
+        "flowprobe feature add-del pg0 ip4 rx",
+    ]);
+    for ports in (1..=2000_u16).collect::<Vec<_>>().chunks(250) {
+        through(&mut b, &ports.iter().map(|port| datagram(*port)).collect::<Vec<_>>());
+    }
+    flushed(&mut b);
+    b.graph.engine.clock().adjust(15.0);
+    let count = |sets: &[(u16, Vec<u8>)]| sets.iter().flat_map(cut).count();
+    let (mut turns, mut records) = (0, 0);
+    while records < 2000 {
+        b.control(|router, _| router.run_due());
+        let now = count(&sets(&sent(&b.graph.run())));
+        // What a turn takes, and what waited for company.
+        assert!(now <= 600, "{now} records in one turn");
+        (turns, records) = (turns + usize::from(now > 0), records + now);
+        b.graph.engine.clock().adjust(0.002);
+    }
+    assert!(turns >= 4 && records == 2000, "{turns} {records}");
+}
+
+#[test]
 fn frames_have_a_template_for_each_kind() {
     for (groups, expected) in [
         ("l2", vec![with(&IP4[..3])]),

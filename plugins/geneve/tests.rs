@@ -63,8 +63,10 @@ fn commands_make_show_and_delete_tunnels() {
     let mut rig = rig(FEATURE);
     make(&mut rig, ("10.0.1.1", "20.0.0.1"), "l3-mode");
     let index = rig.interface("geneve_tunnel0").0;
-    let shown =
-        format!("[0] instance 0 src 10.0.1.1 dst 20.0.0.1 fib-idx 0 sw-if-idx {index} vni 77 l3\n");
+    let shown = format!(
+        "[0] lcl 10.0.1.1 rmt 20.0.0.1 vni 77 fib-idx 0 sw-if-idx {index} decap-next-ip \
+             l3-mode 1\n"
+    );
     assert_eq!(rig.run("show geneve tunnel"), shown);
     rig.set("set interface ip geneve-bypass pg0");
     let again = rig.run("create geneve tunnel local 10.0.1.1 remote 20.0.0.1 vni 77");

@@ -64,11 +64,10 @@ fn fields_of_the_outer_header_are_copied_as_asked() {
             let out = sent(&mut rig, "ip4-input", packet.clone());
             let (seen, inner) = if src.contains(':') {
                 let (outer, inner) = ip6::Header::ref_from_prefix(&out).unwrap();
-                // One more than over IPv4 unless it is copied.
-                let usual = u8::from(expected.1 == 63);
+                // One more than over IPv4: the outer header spends none.
                 assert_eq!(usize::from(outer.payload_len.get()), inner.len());
                 assert_eq!(outer.next_header, Protocol::IP4);
-                ((outer.traffic_class(), outer.hop_limit - usual, expected.2), inner)
+                ((outer.traffic_class(), outer.hop_limit - 1, expected.2), inner)
             } else {
                 let (outer, inner) = ip4::Header::ref_from_prefix(&out).unwrap();
                 assert!(outer.is_checksum_valid());
@@ -81,6 +80,33 @@ fn fields_of_the_outer_header_are_copied_as_asked() {
             let out = sent(&mut rig, "ip6-input", six);
             let outer = if src.contains(':') { 40 } else { 20 };
             assert_eq!((out.len(), out[outer] >> 4), (outer + 52, 6));
+        }
+    }
+}
+
+#[test]
+fn around_packets_of_our_own_the_outer_header_has_all_its_hops() {
+    let cases = [("10.0.1.1", "20.0.0.1", 64), ("2001:db8:1::1", "2a01::1", 64)];
+    for (src, dst, hops) in cases {
+        for (flags, hops) in [(Copies::NONE, hops), (Copies::ENCAP_COPY_HOP_LIMIT, 9)] {
+            let mut rig = rig(FEATURE);
+            make(&mut rig, IpipTunnel { flags, ..wanted(src, dst) });
+            let own4 = changed4(udp4("10.0.1.1", "30.1.1.1", 7, b"data"), |h| h.ttl = 9);
+            let own6 = changed6(udp6("2001:db8:1::1", "3000::1", 7, b"data"), |h| h.hop_limit = 9);
+            for (node, packet) in [("ip4-lookup", own4), ("ip6-lookup", own6)] {
+                let own = [packet.clone()];
+                let out = rig.graph.send(node, &own, |p| p.add_flags(graph::Flags::LOCAL));
+                assert_eq!(out[0].at, "sent", "{out:?}");
+                let out = &out[0].bytes[14..];
+                let (seen, len) = match ip4::Header::ref_from_prefix(out).unwrap().0 {
+                    outer if outer.version() == 4 => {
+                        assert!(outer.is_checksum_valid());
+                        (outer.ttl, 20)
+                    }
+                    _ => (out[7], 40),
+                };
+                assert_eq!((seen, &out[len..]), (hops, &packet[..]), "{flags:?} {src}");
+            }
         }
     }
 }
@@ -157,7 +183,7 @@ fn far_ends_of_several_are_known_by_the_teib() {
         send(&mut rig, "ip4-input", std::slice::from_ref(&packet)).iter().all(|c| c.at != "sent")
     );
     rig.set("create teib ipip0 peer 172.16.0.2 nh 20.0.0.7");
-    assert_eq!(rig.run("show teib"), "[0] ipip0: 172.16.0.2 via [0]:20.0.0.7\n");
+    assert_eq!(rig.run("show teib"), "[0] ipip0:172.16.0.2 via [0]:20.0.0.7/32\n");
     let out = sent(&mut rig, "ip4-input", packet.clone());
     assert_eq!((&out[12..16], &out[16..20]), (&[10, 0, 1, 1][..], &[20, 0, 0, 7][..]));
     let out = sent(&mut rig, "ip4-input", udp4(HOST4, "172.16.0.2", 7, b"data"));

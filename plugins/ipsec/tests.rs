@@ -16,6 +16,11 @@ fn rig() -> Rig {
 
 /// The same with a startup configuration.
 fn rig_with(startup: &str) -> Rig {
+    rig_on(1, startup)
+}
+
+/// The same on so many threads.
+fn rig_on(threads: usize, startup: &str) -> Rig {
     let features = [
         fast_path::FEATURE,
         fib::FEATURE,
@@ -40,7 +45,7 @@ fn rig_with(startup: &str) -> Rig {
     let read = |router: &mut net::Router| {
         router.stanzas = control::config::Config::parse(startup, &[]).unwrap().others;
     };
-    let (mut rig, ()) = Rig::made(1, &features, read, |_| ());
+    let (mut rig, ()) = Rig::made(threads, &features, read, |_| ());
     rig.add_networks(2);
     for line in [
         "set ip neighbor pg0 10.0.0.2 02:00:00:00:00:a2",
@@ -596,13 +601,25 @@ fn a_stanza_that_says_something_else_is_refused() {
 fn what_no_tunnel_is_for_is_punted() {
     let mut rig = rig();
     let esp = ip4("20.0.0.1", "10.0.1.1", Protocol::ESP, &[0, 0, 0, 9, 0, 0, 0, 1, 5, 5, 5, 5]);
+    let unknown =
+        [("ip4-local", "unknown_protocol", 1), ("ip4-icmp-error", "dest_unreach_sent", 1)];
+    send(&mut rig, "ip4-receive", std::slice::from_ref(&esp));
+    rig.expect(&unknown); // without protected tunnels ESP is a protocol like others
+    let suite = format!("crypto-alg aes-128-gcm crypto-key {}", "5a".repeat(16));
+    assert_eq!(rig.run("create ipip tunnel src 10.0.1.1 dst 20.0.0.2"), "ipip0\n");
+    rig.set(&format!("ipsec sa add 1 spi 1001 {suite}"));
+    rig.set(&format!("ipsec sa add 2 spi 1001 {suite} inbound"));
+    rig.set("ipsec tunnel protect ipip0 input-sa 2 output-sa 1");
     send(&mut rig, "ip4-receive", std::slice::from_ref(&esp));
     rig.expect(&[("punt-dispatch", "No registrations", 1), ("ipsec4-tun-input", "no_tunnel", 1)]);
     rig.set("set punt reason ipsec4-no-such-tunnel");
     settle(&mut rig);
-    send(&mut rig, "ip4-receive", &[esp]);
+    send(&mut rig, "ip4-receive", std::slice::from_ref(&esp));
     let moved = rig.graph.moved_counters();
     assert!(moved.contains(&("punt-dispatch".to_owned(), "dispatched", 1)), "{moved:?}");
+    rig.set("ipsec tunnel protect ipip0 del");
+    send(&mut rig, "ip4-receive", &[esp]);
+    rig.expect(&unknown);
 }
 
 #[test]
@@ -1153,4 +1170,38 @@ fn an_association_that_is_bound_goes_on_with_its_numbers() {
         let done = rig.run(&format!("ipsec sa {line}"));
         assert_eq!(done.contains("no such worker"), line == "bind 1 0", "{done}");
     }
+}
+
+#[test]
+fn an_association_goes_from_thread_to_thread_and_takes_no_number_twice() {
+    let mut rig = rig_on(3, "");
+    for line in [
+        "create ipip tunnel src 10.0.1.1 dst 20.0.0.1",
+        "set interface state ipip0 up",
+        "enable ip4 interface ipip0",
+        "ip route add 30.0.0.0/8 via ipip0",
+        &format!("ipsec sa add 1 spi 1001 {ESP}"),
+        &format!("ipsec sa add 2 spi 1001 {ESP} inbound"),
+        "ipsec tunnel protect ipip0 input-sa 2 output-sa 1",
+    ] {
+        rig.run(line);
+    }
+    settle(&mut rig);
+    let pg0 = rig.interface("pg0").0;
+    let mut numbers = Vec::new();
+    for round in 0..12 {
+        for thread in 0..3 {
+            let packet = udp4(HOST4, "30.1.1.1", 7, b"data");
+            let out = rig.graph.send_on(thread, "ip4-input", &[packet.clone(), packet], move |p| {
+                p.set_rx(pg0);
+            });
+            let sent = out.iter().filter(|caught| caught.at == "sent");
+            let number = |bytes: &[u8]| u32::from_be_bytes(*bytes[38..].first_chunk().unwrap());
+            numbers.extend(sent.map(|caught| number(&caught.bytes)));
+        }
+        let line = if round % 3 == 2 { "unbind 1".to_owned() } else { format!("1 {}", round % 2) };
+        rig.set(&format!("ipsec sa bind {line}"));
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=72).collect::<Vec<_>>());
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use control::api::Retval;
 use graph::testing as graph_testing;
 use l2::macs::{self, Target};
-use l2::state::Bridging;
+use l2::state::{Bridging, DEFAULT_LIMIT, share};
 use l2::*;
 use net::interface::SubInterface;
 use net::testing::{Bench, packets};
@@ -263,6 +263,13 @@ fn no_more_is_learned_than_the_limits_allow() {
     assert_eq!(learned(&b), 4, "in all");
     b.set("clear l2fib");
     assert_eq!(learned(&b), 0);
+}
+
+#[test]
+fn no_domain_learns_all_that_there_is_room_for() {
+    assert!(share(DEFAULT_LIMIT, DEFAULT_LIMIT) <= DEFAULT_LIMIT / 2);
+    assert_eq!(share(10, DEFAULT_LIMIT), DEFAULT_LIMIT, "the operator's limit is what counts");
+    assert_eq!(share(DEFAULT_LIMIT, 7), 7);
 }
 
 #[test]

@@ -177,11 +177,11 @@ fn labelled_packets_come_in_only_where_the_operator_wants_them() {
     bench.expect(&[("mpls-not-enabled", "not_enabled", 1)]);
     set(&mut bench, "set interface mpls pg1 enable");
     assert_eq!(send(&mut bench), 1);
-    assert_eq!(bench.run("show mpls interface pg1").unwrap(), "  pg1: mpls enabled\n");
+    assert_eq!(bench.run("show mpls interface pg1").unwrap(), "pg1\n  MPLS enabled\n");
     set(&mut bench, "set interface mpls pg1 disable");
     assert_eq!(send(&mut bench), 0);
     bench.expect(&[("mpls-not-enabled", "not_enabled", 1)]);
-    assert_eq!(bench.run("show mpls interface").unwrap(), "  pg0: mpls enabled\n");
+    assert_eq!(bench.run("show mpls interface").unwrap(), "pg0\n  MPLS enabled\n");
 }
 
 #[test]
@@ -580,6 +580,24 @@ fn flows_keep_to_a_path_and_an_entropy_label_tells_them_apart() {
     assert!(one == 0 || one == 64, "all have one entropy label: {one}");
     let spread = count(&|i| labelled(&[(32, 0, 9), (7, 0, 0), (500 + u32::from(i), 0, 0)], &ip(0)));
     assert!((16..48).contains(&spread), "{spread}");
+}
+
+#[test]
+fn a_neighbour_is_asked_for_once_a_second_however_many_frames_need_it() {
+    let mut b = bench_with(&[net::neighbor::FEATURE]);
+    b.run("ip route add 10.9.0.0/16 via 10.0.1.77 pg1 out-labels 50").unwrap();
+    let questions = |b: &mut Bench, packets: &[Vec<u8>]| {
+        let mut out = b.send("ip4-input", packets);
+        b.control(|router| router.handle_events());
+        out.extend(b.graph.run());
+        out.iter().filter(|c| c.bytes.get(12..14) == Some(&[8, 6])).count()
+    };
+    questions(&mut b, &[]);
+    let packets = vec![udp4("10.0.0.2", "10.9.1.1", 80, &[0; 20]); 3];
+    let first: usize = (0..5).map(|_| questions(&mut b, &packets)).sum();
+    assert_eq!(first, 1);
+    b.graph.engine.clock().adjust(1.1);
+    assert_eq!(questions(&mut b, &packets), 1);
 }
 
 #[test]

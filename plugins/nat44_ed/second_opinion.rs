@@ -269,6 +269,8 @@ fn a_hundred_thousand_packets_are_translated_as_in_the_kernel() {
         let mut random = Random::new(seed);
         let mut b = super::translation::between(nat44_ed::FEATURE, &OURS, &[]);
         b.graph.send_only();
+        // Nothing ends here by its age, and nothing in the kernel.
+        b.graph.hold_time();
         for (side, n) in [0, 1].into_iter().flat_map(|side| (2..10).map(move |n| (side, n))) {
             let mac = if side == 0 { "02:00:00:00:00:01" } else { "02:00:00:00:00:bb" };
             b.set(&format!("set ip neighbor pg{side} 10.0.{side}.{n} {mac}"));

@@ -166,6 +166,36 @@ fn mappings_lead_inside_and_between_hosts_there() {
 }
 
 #[test]
+fn a_host_with_an_address_of_its_own_has_it_for_all_protocols() {
+    for more in [&[][..], &["nat44 forwarding enable"]] {
+        let mapped = ["nat44 add static mapping local 10.0.0.2 external 192.0.2.7"];
+        let mut b = bench(&[&["nat44 add address 192.0.2.1"], &mapped[..], more].concat());
+        let (pg0, pg1) = (b.pg0, b.pg1);
+        let echo = icmp("10.0.0.2", "10.0.1.2", &[8, 0, 0, 0, 0, 7, 0, 1]);
+        let gre = |src: &str, dst: &str| ip4(src, dst, Protocol::GRE, &[0; 8]);
+        let out = [gre("10.0.0.2", "10.0.1.2"), echo];
+        let sent = pass(&mut b, pg0, &out);
+        assert_eq!(sent.iter().filter(|p| p[12..16] == [192, 0, 2, 7]).count(), 2, "{more:?}");
+        let in_ = pass(&mut b, pg1, &[gre("10.0.1.2", "192.0.2.7")]);
+        assert_eq!(in_[0][16..20], [10, 0, 0, 2]);
+    }
+}
+
+#[test]
+fn sessions_of_forwarded_packets_stay_when_forwarding_is_disabled() {
+    let mut b = bench(&["nat44 add address 192.0.2.1", "nat44 forwarding enable"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let (host, far) = (end("10.0.0.2", 53), end("10.0.1.2", 999));
+    let asked = udp(far, host);
+    assert_eq!(ends(&pass(&mut b, pg1, std::slice::from_ref(&asked))[0]), [far, host]);
+    b.set("nat44 forwarding disable");
+    assert_eq!(ends(&pass(&mut b, pg0, &[udp(host, far)])[0]), [host, far]);
+    assert_eq!(ends(&pass(&mut b, pg1, &[asked])[0]), [far, host]);
+    let other = udp(end("10.0.1.2", 1000), host);
+    assert!(pass(&mut b, pg1, &[other]).iter().all(|p| p[9] != Protocol::UDP.0));
+}
+
+#[test]
 fn the_event_log_has_sessions_if_the_level_says_so() {
     let mut b = bench(&["nat44 add address 192.0.2.1", "nat set logging level 4"]);
     let pg0 = b.pg0;

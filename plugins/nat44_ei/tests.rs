@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
+use infra::counter::{Counter, Rows};
 use nat44_ei::FEATURE;
 use net::testing::whole::Bench;
 use proptest::prelude::*;
@@ -202,6 +203,16 @@ fn an_echo_and_an_error_about_a_packet_come_back_to_the_host() {
     assert_eq!(header.src_addr().to_string(), "10.0.1.3", "a router on the way");
     assert_eq!(ends(&back[0][28..]), ends(&sent));
     assert!(checksum::Sum::ZERO.add_bytes(&back[0][20..]).is_valid(), "the sum of ICMP");
+    // The error counts as what it is; ICMP from inside has no fast path.
+    let counted = |name: &str| {
+        let value = b.router.stats.value(&format!("/nat44-ei/{name}"));
+        let Some(control::stats::Value::Simple(rows, columns)) = value else { panic!("{name}") };
+        (0..columns).map(|column| <Rows<Counter>>::sum(rows, column)).sum::<u64>()
+    };
+    assert_eq!(counted("in2out/slowpath/icmp"), 5);
+    assert_eq!(counted("in2out/slowpath/udp"), 1);
+    assert_eq!(counted("out2in/slowpath/icmp"), 5);
+    assert_eq!(counted("out2in/slowpath/udp"), 0);
 }
 
 #[test]
@@ -382,6 +393,48 @@ fn a_standby_has_the_sessions_of_the_active_router_and_goes_on_with_them() {
     sent_in(&mut standby, 0.1);
     let shown = standby.cli("show nat44 ei sessions");
     assert!(shown.contains("10.0.0.2: 2 dynamic translations"), "{shown}");
+}
+
+/// A change that adds a UDP session, in a message.
+fn added(host: &str, outside: &str) -> Vec<u8> {
+    let addr = |text: &str| text.parse::<Ipv4Addr>().unwrap().octets();
+    let ports = [&443_u16.to_be_bytes()[..], &443_u16.to_be_bytes()].concat();
+    let header = [1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+    let change = [&[1, 1, 0, 0][..], &addr(host), &addr(outside), &ports, &[0; 28]].concat();
+    [&header[..], &change].concat()
+}
+
+#[test]
+fn a_standby_believes_its_peer_only_and_nothing_that_cannot_be() {
+    let [_, mut standby] = pair();
+    standby.set("ip route add 203.0.113.0/24 via 10.0.0.2 pg0");
+    // Otherwise nothing from outside reaches the listener.
+    standby.set("nat44 ei forwarding enable");
+    let (own, peer) = (end("10.0.0.1", 12345), end("10.0.0.3", 12346));
+    let (pg0, pg1) = (standby.pg0, standby.pg1);
+    let good = added("10.0.0.2", "192.0.2.1");
+    let mut refused = 0;
+    let mut told = |b: &mut Bench, rx, from, bytes: &[u8]| {
+        pass(b, rx, &[message(from, own, bytes)]);
+        sent_in(b, 0.1);
+        let count = b.cli("show nat44 ei sessions detail").contains("443");
+        refused += u32::from(!count);
+        let ha = b.cli("show nat44 ei ha");
+        assert!(ha.contains(&format!("\n{refused} messages or changes refused")), "{ha}");
+        count
+    };
+    // From elsewhere, and the peer's own address from another link.
+    assert!(!told(&mut standby, pg0, end("203.0.113.9", 12346), &good));
+    assert!(!told(&mut standby, pg1, peer, &good));
+    // From a link: of an address that is not in the pool, of the pool itself, in no table.
+    assert!(!told(&mut standby, pg0, peer, &added("6.6.6.6", "203.0.113.9")));
+    assert!(!told(&mut standby, pg0, peer, &added("192.0.2.1", "192.0.2.1")));
+    let mut nowhere = good.clone();
+    nowhere[12 + 28..12 + 32].copy_from_slice(&7_u32.to_be_bytes());
+    assert!(!told(&mut standby, pg0, peer, &nowhere));
+    // Another one on the link comes too late.
+    assert!(!told(&mut standby, pg0, end("10.0.0.4", 12346), &good));
+    assert!(told(&mut standby, pg0, peer, &good));
 }
 
 #[test]

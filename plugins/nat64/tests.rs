@@ -494,3 +494,24 @@ fn packets_to_a_prefix_are_received_on_the_interface_that_translates() {
     b.control(|r, _| r.remove_interface(pg2));
     assert!(!b.cli("show ip6 fib").contains("64:ff9b::/96"));
 }
+
+#[test]
+fn strangers_leave_a_quarter_of_the_table_to_hosts() {
+    let mut b = bench(&[]);
+    let out = one(&mut b, false, &ask(A, 1));
+    let [(_, port), _] = ends(&out);
+    b.graph.moved_counters();
+    // From as many far ends, to the port that the host has.
+    let from = |n: u16| answer((&format!("10.0.3.{n}"), 1000 + n), port);
+    let strange: Vec<_> = (0..250).map(from).collect();
+    assert_eq!(through(&mut b, true, &strange).len(), 149);
+    b.expect(&[("nat64-out2in", "no room for sessions from outside", 101)]);
+    assert!(b.run("show health").contains("has 150 of 200 sessions: packets from outside"));
+    // What was there goes on, and hosts begin others.
+    assert_eq!(through(&mut b, true, &strange[..1]).len(), 1);
+    let packets: Vec<_> = (0..60).map(|port| ask(B, port + 1)).collect();
+    let of_4 = |packets: Vec<Vec<u8>>| packets.iter().filter(|p| p[0] >> 4 == 4).count();
+    assert_eq!(of_4(through(&mut b, false, &packets)), 50);
+    b.set("clear nat64 sessions");
+    assert!(!b.run("show health").contains("packets from outside begin no others"));
+}

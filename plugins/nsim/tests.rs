@@ -127,3 +127,61 @@ fn clients_and_commands_set_links() {
     b.cli("nsim output-feature enable-disable pg1 disable");
     assert!(!b.cli("show configuration nsim").contains("pg"));
 }
+
+#[test]
+fn a_buffer_lets_packets_out_one_by_one() {
+    // A frame of 72 bytes takes a second.
+    let slow = "set nsim delay 1 ms bandwidth 576 packet-size 128 buffer 2500 ms";
+    let mut b = bench(&[slow, "nsim cross-connect enable-disable pg0 pg1"]);
+    assert_eq!(through(&mut b, 10, 1.0), [0, 1]);
+    assert_eq!(count(&mut b, "nsim", "Packets dropped due to lack of space"), 7);
+    assert_eq!(sent(&b.wait(0.75)).len(), 1);
+    assert_eq!(sent(&b.wait(0.75)).len(), 1);
+    b.set(&format!("{slow} rate-stall bandwidth 1 every 5 for 1000"));
+    assert_eq!(through(&mut b, 1, 1.0), [0, 1]);
+    b.wait(5.0);
+    assert_eq!(through(&mut b, 1, 3.0), [0, 0], "it takes 576 seconds");
+    assert_eq!(sent(&b.wait(576.0)).len(), 1);
+    assert_eq!(b.graph.buffers_used(), 0);
+}
+
+#[test]
+fn losses_come_in_bursts_or_once() {
+    let mut b = bench(&[LINK, "nsim cross-connect enable-disable pg0 pg1"]);
+    b.set(&format!("{LINK} burst-loss-prob 1 burst-duration 50 ms"));
+    assert_eq!(through(&mut b, 3, 0.2), [0, 0]);
+    b.set(&format!("{LINK} drop-once after 2 s for 1 s"));
+    assert_eq!(through(&mut b, 3, 0.2), [0, 3]);
+    b.wait(1.5);
+    assert_eq!(through(&mut b, 3, 0.2), [0, 0]);
+    b.wait(0.5);
+    assert_eq!(through(&mut b, 3, 0.2), [0, 3]);
+    b.set(&format!("{LINK} reorder-fraction 1 reorder-delay 1 s"));
+    assert_eq!(through(&mut b, 3, 0.5), [0, 0]);
+    assert_eq!(sent(&b.wait(0.75)).len(), 3, "later than others");
+    assert_eq!(b.graph.buffers_used(), 0);
+}
+
+#[test]
+fn parameters_of_a_link_are_kept() {
+    let mut b = bench(&[]);
+    let line = "set nsim delay 0.25 bandwidth 1000000 packet-size 128 reorder-delay 0.5 \
+                buffer 0.1 burst-loss-prob 0.125 burst-duration 2 drop-once after 1 for 2 \
+                rate-stall bandwidth 1000 every 4 for 2\n";
+    b.set(line.trim_end());
+    assert_eq!(b.cli("show configuration nsim"), line);
+    for (words, why) in [
+        ("rate-stall bandwidth 1 every 2 for 1", "needs a buffer"),
+        ("buffer 1 rate-stall bandwidth 1 every 0 for 1", "a time must be"),
+        ("buffer 1 rate-stall bandwidth 0 every 1 for 1", "bandwidth must be"),
+        ("burst-loss-prob 2 burst-duration 1", "a fraction must be"),
+        ("burst-loss-prob 1", "expected burst-duration"),
+        ("drop-once after 1", "expected for"),
+        ("buffer -1", "a time must be"),
+        ("wifi", "not `wifi'"),
+    ] {
+        let said = b.cli(&format!("{LINK} {words}"));
+        assert!(said.contains(why), "{words}: {said}");
+    }
+    assert_eq!(b.cli("show configuration nsim"), line, "what is refused changes nothing");
+}

@@ -64,7 +64,7 @@ fn discovery_goes_to_the_control_plane_and_back() {
     let answer = framed(HOST, MacAddr([2, 0, 0, 0, 0, 0x44]), &PADO);
     let out = b.receive(pg1, std::slice::from_ref(&answer));
     assert_eq!(by(&out, pg0).len(), 1);
-    assert_eq!(by(&out, pg0)[0].bytes, answer);
+    assert_eq!(by(&out, pg0)[0].bytes, framed(HOST, PG0, &PADO), "from this router");
     assert_eq!(counted(&mut b, "pppoe-cp-dispatch"), [("control plane packet".to_owned(), 2)]);
     let unknown = framed(OTHER, PG0, &PADO);
     let mut bad = asks;
@@ -79,6 +79,35 @@ fn discovery_goes_to_the_control_plane_and_back() {
     assert!(shown.contains("02:00:00:00:00:01") && shown.contains("pg0"), "{shown}");
     b.set(&format!("create pppoe cp del cp-if-index {}", pg1.0));
     assert!(b.receive(pg0, &[framed(MacAddr::BROADCAST, HOST, &PADI)]).is_empty());
+}
+
+#[test]
+fn who_makes_up_clients_shuts_nobody_out_and_takes_no_client_over() {
+    let mut b = bench();
+    let (pg0, on) = (b.pg0, b.pg1);
+    let learn =
+        |router: &mut net::Router, mac, interface| learn(router, Learned { mac, interface });
+    let behind = |b: &mut Bench, mac: MacAddr| {
+        b.control(|router, _| router.own::<Sessions>().clients.get(&mac).copied())
+    };
+    // A client with a session stays where it is, whichever host uses its address.
+    b.control(|router, _| learn(router, HOST, on));
+    assert_eq!(behind(&mut b, HOST), Some(pg0));
+    // One without has moved.
+    b.control(|router, _| learn(router, OTHER, pg0));
+    b.control(|router, _| learn(router, OTHER, on));
+    assert_eq!(behind(&mut b, OTHER), Some(on));
+    // More than there is room for, on one interface: the oldest give way, and a new one is known.
+    let made_up = |n: u32| {
+        let [a, b, c, d] = n.to_be_bytes();
+        MacAddr([2, 9, a, b, c, d])
+    };
+    b.control(|router, _| (0..140_000).for_each(|n| learn(router, made_up(n), on)));
+    assert_eq!(behind(&mut b, made_up(139_999)), Some(on));
+    assert_eq!(behind(&mut b, made_up(0)), None);
+    assert_eq!(behind(&mut b, HOST), Some(pg0), "it has a session");
+    b.control(|router, _| learn(router, made_up(1 << 30), pg0));
+    assert_eq!(behind(&mut b, made_up(1 << 30)), Some(pg0));
 }
 
 #[test]
@@ -125,7 +154,6 @@ fn packets_come_out_of_sessions_and_go_into_them() {
 fn sessions_of_ip6_work_in_their_table() {
     let mut b = bench();
     let pg0 = b.pg0;
-    b.set("ip table add 7");
     b.set("ip6 table add 7");
     b.receive(pg0, &[framed(MacAddr::BROADCAST, OTHER, &PADI)]);
     let create = "create pppoe session client-ip 2001:db8:5::2 session-id 9 decap-vrf-id 7";

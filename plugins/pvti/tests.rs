@@ -6,7 +6,8 @@ use net::InterfaceIndex;
 use net::testing::{Rig, packets::*};
 use net::tunnel::testing::*;
 use pvti::*;
-use wire::pvti::{FIRST, parse};
+use wire::pvti::{FIRST, Header, parse};
+use wire::zerocopy::{FromBytes, IntoBytes};
 
 /// Own addresses and far ends.
 const ENDS: [(&str, &str); 2] = [("10.0.1.1", "20.0.0.1"), ("2001:db8:1::1", "2a01::1")];
@@ -129,6 +130,37 @@ fn without_one_datagram_only_what_was_in_it_is_lost() {
     let out = datagrams(&send(&mut rig, "ip4-receive", &some));
     let twice = less(&less(&packets));
     assert_eq!(out, [twice[0].clone(), twice[2].clone()]);
+}
+
+#[test]
+fn a_far_end_begins_no_more_packets_than_there_is_room_for() {
+    for over in 0..2 {
+        let mut rig = bench(over, "underlay-mtu 600");
+        let sent = datagrams(&send(&mut rig, "ip4-input", &[packet(1, 900)]));
+        assert_eq!(sent.len(), 2);
+        let input = ["ip4-receive", "ip6-receive"][over];
+        let of_stream = |part: usize, stream: u8| {
+            let mut datagram = sent[part].clone();
+            let (mut header, rest) = Header::read_from_prefix(&datagram[FRONT[over]..]).unwrap();
+            header.stream = stream;
+            let rest = rest.to_vec();
+            datagram.truncate(FRONT[over]);
+            datagram.extend([header.as_bytes(), &rest].concat());
+            back(over, &datagram)
+        };
+        let begun: Vec<_> = (0..40).map(|n| of_stream(0, n)).collect();
+        send(&mut rig, input, &begun);
+        rig.graph.moved_counters();
+        let others: Vec<_> = (0..40).map(|n| of_stream(1, n)).collect();
+        send(&mut rig, input, &others);
+        let node = ["pvti4-input", "pvti6-input"][over];
+        expect_some(&mut rig, node, "PVTI inner packets decapsulated", 32);
+        // What was given up is begun again.
+        send(&mut rig, input, &[of_stream(0, 0)]);
+        rig.graph.moved_counters();
+        send(&mut rig, input, &[of_stream(1, 0)]);
+        expect_some(&mut rig, node, "PVTI inner packets decapsulated", 1);
+    }
 }
 
 #[test]

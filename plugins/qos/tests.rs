@@ -173,7 +173,7 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
     b.set("qos mark ip pg1 id 1");
     assert!(error(&mut b, "qos egress map id 1 delete").contains("in use by an interface"));
     assert!(b.run("show qos egress map id 1").contains("Map-ID:1"));
-    assert_eq!(b.run("show qos mark"), " pg1:\n  ip -> 1\n");
+    assert_eq!(b.run("show qos mark"), " pg1:\n  IP: map:1\n");
     b.set("qos mark ip pg1 disable");
     b.set("qos egress map id 1 delete");
     assert_eq!(b.run("show qos egress map"), "");

@@ -329,18 +329,22 @@ fn values_have_bounds() {
 }
 
 #[test]
-fn who_tells_hosts_to_ask_by_dhcp_advertises() {
+fn who_is_changed_advertises() {
     let none = Changes::default();
-    assert!(!Config::default().with(&Changes { unicast: true, ..none }).unwrap().sends);
-    for flag in [Changes { managed: true, ..none }, Changes { other: true, ..none }] {
-        let with = |is_no, suppress| {
-            let changes = Changes { is_no, suppress, ..flag };
-            Config::default().with(&changes).unwrap().sends
-        };
-        assert_eq!(
-            (with(false, false), with(false, true), with(true, false)),
-            (true, false, false)
-        );
+    let sends = |changes| Config::default().with(&changes).unwrap().sends;
+    assert!(!sends(none) && !sends(Changes { suppress_mac: true, ..none }));
+    for change in [
+        Changes { starts: true, ..none },
+        Changes { managed: true, ..none },
+        Changes { other: true, ..none },
+        Changes { unicast: true, ..none },
+        Changes { ceases: true, ..none },
+        Changes { lifetime: Some(600), ..none },
+        Changes { initial: Some((3, 10)), ..none },
+        Changes { interval: Some((100, None)), ..none },
+    ] {
+        assert!(sends(change) && sends(Changes { is_no: true, ..change }));
+        assert!(!sends(Changes { suppress: true, ..change }));
     }
     // What is written says so where nothing is sent.
     let mut b = Bench::plugged(&[FEATURE]);

@@ -74,6 +74,30 @@ fn a_router_that_leaves_takes_its_route_along() {
     assert_eq!(count(&mut b), 0);
 }
 
+#[test]
+fn a_link_full_of_routers_fills_no_default_route() {
+    let mut b = bench();
+    let tell = |b: &mut Bench, n: usize, lifetime| {
+        b.receive(b.pg0, &[advertisement(&format!("fe80::1:{n:x}"), lifetime, &[])]);
+    };
+    let has = |b: &mut Bench, n: usize| {
+        let on = b.pg0;
+        let addr: std::net::Ipv6Addr = format!("fe80::1:{n:x}").parse().unwrap();
+        b.control(|router, _| routers(router, on).any(|known| known == addr))
+    };
+    (1..=100).for_each(|n| tell(&mut b, n, 65_535));
+    let shown = b.cli("show ip6 fib ::/0");
+    assert!(shown.contains("fe80::1:10 ") && !shown.contains("fe80::1:11 "), "{shown}");
+    let on = b.pg0;
+    assert_eq!(b.control(|router, _| routers(router, on).count()), 16);
+    assert!(has(&mut b, 16) && !has(&mut b, 17));
+    assert!(b.cli("show health").contains("84 routers and prefixes"), "{}", b.cli("show health"));
+    // One that leaves makes room.
+    tell(&mut b, 3, 0);
+    tell(&mut b, 50, 1800);
+    assert!(has(&mut b, 50) && !has(&mut b, 3));
+}
+
 fn count(b: &mut Bench) -> usize {
     let pg0 = b.pg0;
     b.control(|router, _| routers(router, pg0).count())

@@ -90,6 +90,7 @@ fn bench(kind: &Kind<'_>) -> Bench {
     let mut b = Bench::plugged_on(4, kind.plugins);
     NEIGHBORS.iter().chain(kind.lines).for_each(|line| drop(b.attempt(line).unwrap()));
     b.wait(0.0);
+    b.graph.hold_time();
     b
 }
 

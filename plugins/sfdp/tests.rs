@@ -327,6 +327,30 @@ fn other_protocols_pass_the_check_and_flags_of_connections_are_listed() {
 }
 
 #[test]
+fn connections_with_a_lifecycle_are_listed_as_checked() {
+    let mut b = chained("sfdp-l4-lifecycle");
+    let all = b.talk(|local, router| local.dump(router, &SfdpServiceDump {}));
+    let bit = |name: &str| all.iter().find(|s| s.node_name.as_str() == name).unwrap().index;
+    let [lifecycle, check] = ["sfdp-l4-lifecycle", "sfdp-tcp-check"].map(bit);
+    through(&mut b, false, &[datagram([IN[0], OUT[0]], 9)]);
+    let of = |b: &mut Bench| {
+        let bits = dump(b)[0].forward_bitmap;
+        let id = format!("show sfdp session-detail 0x{:x}", dump(b)[0].session_id);
+        (bits >> lifecycle & 1, bits >> check & 1, b.cli(&id))
+    };
+    let (began, checked, shown) = of(&mut b);
+    assert_eq!((began, checked), (1, 0));
+    assert!(shown.contains("forward service chain: sfdp-l4-lifecycle,ip4-lookup,"), "{shown}");
+    set(&mut b, "kill sfdp session all");
+    for (from, flags, numbers, _) in HANDSHAKE {
+        assert!(step(&mut b, 0, from, flags, numbers));
+    }
+    let (began, checked, shown) = of(&mut b);
+    assert_eq!((began, checked), (0, 1));
+    assert!(shown.contains("reverse service chain: sfdp-tcp-check,ip4-lookup,"), "{shown}");
+}
+
+#[test]
 fn icmp_errors_go_the_way_of_the_session_that_they_are_about() {
     let mut b = chained("sfdp-l4-lifecycle");
     let ask = datagram([IN[0], OUT[0]], 9);

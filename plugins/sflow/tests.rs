@@ -56,18 +56,18 @@ fn every_packet_or_none_of_a_direction_is_sampled() {
             assert_eq!(out.iter().filter(|c| c.at == "sent").count(), n);
         };
         send(&mut bench);
-        assert_eq!(moved(&mut bench, "sflow-egress"), [], "only what is received");
+        assert_eq!(moved(&mut bench, "sflow"), [], "only what is received");
         bench.set("sflow direction both");
         send(&mut bench);
         let sampled = [(many, packets), ("sflow packets sampled", packets)];
-        assert_eq!(moved(&mut bench, "sflow-egress"), sampled);
-        assert_eq!(told(&mut bench, "sflow-egress"), packets);
+        assert_eq!(moved(&mut bench, "sflow"), sampled);
+        assert_eq!(told(&mut bench, "sflow"), packets);
         bench.set("sflow sampling-rate 0");
         send(&mut bench);
-        assert_eq!(moved(&mut bench, "sflow-egress"), [(many, packets)]);
+        assert_eq!(moved(&mut bench, "sflow"), [(many, packets)]);
         bench.set("sflow enable-disable pg1 disable");
         send(&mut bench);
-        assert_eq!(moved(&mut bench, "sflow-egress"), []);
+        assert_eq!(moved(&mut bench, "sflow"), []);
     }
 }
 
@@ -88,12 +88,12 @@ fn what_sub_interfaces_send_is_sampled_as_sent_by_their_parent() {
         for n in [1, 3, 4, 255, 256] {
             let send = |bench: &mut Bench| {
                 bench.send_as("pg1-output", &vec![frame(1); n], move |p| p.set_tx(sub.0));
-                moved(bench, "sflow-egress")
+                moved(bench, "sflow")
             };
             let many = n as u64;
             let sampled = [("sflow packets processed", many), ("sflow packets sampled", many)];
             assert_eq!(send(&mut bench), sampled);
-            assert_eq!(told(&mut bench, "sflow-egress"), many);
+            assert_eq!(told(&mut bench, "sflow"), many);
             bench.set("sflow direction rx");
             assert_eq!(send(&mut bench), []);
             bench.set("sflow direction both");
@@ -157,15 +157,15 @@ fn what_is_dropped_is_reported_with_its_reason() {
         };
         for n in [1, 3, 100] {
             send(&mut bench, n);
-            assert_eq!(moved(&mut bench, "sflow-drop"), [("sflow discards processed", n as u64)]);
-            assert_eq!(told(&mut bench, "sflow-drop"), n as u64);
+            assert_eq!(moved(&mut bench, "sflow"), [("sflow discards processed", n as u64)]);
+            assert_eq!(told(&mut bench, "sflow"), n as u64);
         }
         send(&mut bench, 200);
         let full = [("sflow discards processed", 200), ("sflow discards dropped", 72)];
-        assert_eq!(moved(&mut bench, "sflow-drop"), full);
+        assert_eq!(moved(&mut bench, "sflow"), full);
         bench.set("sflow drop-monitoring disable");
         send(&mut bench, 1);
-        assert_eq!(moved(&mut bench, "sflow-drop"), []);
+        assert_eq!(moved(&mut bench, "sflow"), []);
     }
 }
 

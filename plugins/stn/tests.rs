@@ -6,7 +6,7 @@ use net::testing::whole::{Bench, packet, packet6};
 use stn::{StnAddDelRule, StnRulesDump};
 
 #[test]
-fn what_nobody_listens_for_leaves_as_it_came() {
+fn what_nobody_listens_for_leaves_for_the_host_as_it_came() {
     let mut b = Bench::plugged(&[stn::FEATURE, container::FEATURE]);
     let (pg0, pg1) = (b.pg0, b.pg1);
     for host in ["10.0.0.2", "2001:db8::2"] {
@@ -26,7 +26,8 @@ fn what_nobody_listens_for_leaves_as_it_came() {
         assert_eq!(b.cli(&format!("stn rule address {addr} interface pg1")), "");
         for n in [1, 3, 4, 255, 256] {
             let out = b.receive(pg0, &vec![frame.clone(); n]);
-            let is_it = |c: &graph::testing::Caught| c.tx == pg1.0 && c.bytes == frame;
+            let expected = [&[0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1][..], &frame[12..]].concat();
+            let is_it = |c: &graph::testing::Caught| c.tx == pg1.0 && c.bytes == expected;
             assert_eq!(out.iter().filter(|c| is_it(c)).count(), n, "{addr}");
         }
         assert_eq!(b.cli(&format!("stn rule address {addr} interface pg1 del")), "");

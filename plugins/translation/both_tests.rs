@@ -249,7 +249,7 @@ fn a_packet_gets_an_address_of_the_interface_that_it_leaves_over() {
 fn mappings_take_their_words_in_any_order() {
     for kind in KINDS {
         let mut b = bench(kind, &["ip table add 7"]);
-        let whole = " tcp external 203.0.113.1:22 local 10.0.0.2:22 vrf 0";
+        let whole = " TCP local 10.0.0.2:22 external 203.0.113.1:22 vrf 0";
         for line in [
             "tcp local 10.0.0.2 22 external 203.0.113.1 22",
             "local 10.0.0.2 22 external 203.0.113.1 22 tcp",

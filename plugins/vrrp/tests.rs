@@ -97,7 +97,8 @@ fn receive(rig: &mut Rig, packet: &[u8]) -> Vec<Vec<u8>> {
 
 fn state(rig: &mut Rig) -> String {
     let shown = rig.run("show vrrp vr");
-    shown.lines().next().unwrap_or_default().split("state ").last().unwrap().to_owned()
+    let (_, behind) = shown.split_once("state ").unwrap();
+    behind.split(" flags").next().unwrap_or_default().to_owned()
 }
 
 const ADD4: &str = "vrrp vr add pg0 vr_id 7 10.0.0.254";
@@ -172,6 +173,39 @@ fn a_backup_waits_for_silence_and_yields_to_more_priority() {
     receive(&mut rig, &advertisement("10.0.0.2", (7, 110, 200), &["10.0.0.254"], 255));
     assert_eq!(state(&mut rig), "Backup");
     assert!(rig.run("show vrrp vr").contains("master adv 200"));
+}
+
+#[test]
+fn no_interval_and_no_flood_makes_a_virtual_router_change_or_talk_at_once() {
+    for (from, line, addr) in [
+        ("10.0.0.2", ADD4, "10.0.0.254"),
+        ("fe80::2", "vrrp vr add pg0 vr_id 7 ipv6 fe80::254", "fe80::254"),
+    ] {
+        let mut rig = bench();
+        rig.set(line);
+        rig.set(
+            &line
+                .replace("vr add", "proto start")
+                .split(" ipv6")
+                .next()
+                .unwrap()
+                .replace(" 10.0.0.254", "")
+                .replace("vr_id 7", if from.contains(':') { "vr_id 7 ipv6" } else { "vr_id 7" }),
+        );
+        settle(&mut rig);
+        let none = advertisement(from, (7, 110, 0), &[addr], 255);
+        for _ in 0..5 {
+            receive(&mut rig, &none);
+            assert_eq!(state(&mut rig), "Backup");
+        }
+        assert!(priorities(&wait(&mut rig, 0.02)).is_empty());
+        assert_eq!(state(&mut rig), "Backup");
+        wait(&mut rig, 4.0);
+        assert_eq!(state(&mut rig), "Master");
+        let less = advertisement(from, (7, 90, 100), &[addr], 255);
+        let first = (0..50).map(|_| priorities(&receive(&mut rig, &less)).len()).sum::<usize>();
+        assert!(first <= 5, "{first} answers");
+    }
 }
 
 #[test]

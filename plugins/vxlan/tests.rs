@@ -66,11 +66,18 @@ fn frames_travel_in_datagrams_whose_source_port_is_the_flow() {
                 assert_eq!((udp.checksum.get(), out[8]), (0, 253));
             }
         }
+        let tx = rig.interface("vxlan_tunnel0").0;
+        let sent = rig.graph.send("vxlan_tunnel0-output", &[frame(0)], move |p| {
+            p.set_tx(tx);
+            p.add_flags(Flags::LOCAL);
+        });
+        let hops = if sent[0].bytes[14] >> 4 == 6 { sent[0].bytes[21] } else { sent[0].bytes[22] };
+        assert_eq!(hops, if sent[0].bytes[14] >> 4 == 6 { 255 } else { 254 });
         assert!(ports.len() > 4 && ports.iter().all(|port| *port >= 0xc000), "{ports:?}");
         let node = if own.contains(':') { "vxlan6-encap" } else { "vxlan4-encap" };
-        rig.expect(&[(node, "good packets encapsulated", 9)]);
+        rig.expect(&[(node, "good packets encapsulated", 10)]);
         let sent = rig.router.interfaces.values(rig.interface("vxlan_tunnel0")).tx;
-        assert_eq!((sent.packets, sent.bytes), (9, 9 * frame(0).len() as u64));
+        assert_eq!((sent.packets, sent.bytes), (10, 10 * frame(0).len() as u64));
     }
 }
 

@@ -51,7 +51,7 @@ fn check(options: &str, mtu: u32, sizes: &[u32]) {
         host.run(&format!("ip -6 route add default via 2001:db8:{n}::1"));
     }
     let reaches = |address: &str, size: u32| {
-        let line = format!("ping -n -c 3 -i 0.2 -W 2 -s {size} {address}");
+        let line = format!("ping -n -c 3 -i 0.2 -W 10 -s {size} {address}");
         eventually(|| left.attempt(&line).1.contains("3 received, 0% packet loss"))
     };
     for size in sizes {

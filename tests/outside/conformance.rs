@@ -14,6 +14,7 @@ const SOURCES: &[&str] = &[
     "host",
     "plugins",
     "plugins/ikev2/src",
+    "plugins/ipsec/src",
     "drivers/src",
     "bin",
     "fuzz/tests",

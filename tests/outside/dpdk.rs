@@ -101,7 +101,7 @@ fn hosts_talk_over_devices_of_dpdk() {
         host.run(&format!("ip -6 route add default via 2001:db8:{n}::1"));
     }
     for (address, size) in [("10.1.2.2", 56), ("2001:db8:2::2", 1400), ("10.1.1.1", 56)] {
-        let line = format!("ping -n -c 3 -i 0.2 -W 2 -s {size} {address}");
+        let line = format!("ping -n -c 3 -i 0.2 -W 10 -s {size} {address}");
         let reaches = || left.attempt(&line).1.contains("3 received, 0% packet loss");
         let shown = || router.tell("show errors") + &router.tell("show hardware-interfaces");
         assert!(eventually(reaches), "{address}: {}", shown());

@@ -350,7 +350,7 @@ fn routes_of_bird_are_the_routers_and_go_with_it() {
         text.split("to:[").next().unwrap_or_default().to_owned()
     };
     let before = shown();
-    let flow = || lab.left.attempt("ping -n -q -c 300 -i 0.01 -W 2 10.88.0.1").1;
+    let flow = || lab.left.attempt("ping -n -q -c 300 -i 0.01 -W 10 10.88.0.1").1;
     let said = std::thread::scope(|scope| {
         let said = scope.spawn(flow);
         lab.router.tell("plugin unload linux_nl");

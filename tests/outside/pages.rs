@@ -103,6 +103,8 @@ fn carry_out(name: &str) {
         .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
         .args(["bash", "-c", &script(&page)])
         .env("PATH", format!("{}:{found}", programs.parent().unwrap().display()))
+        // Where the package puts libraries of programs.
+        .env("LD_LIBRARY_PATH", std::env::current_exe().unwrap().parent().unwrap())
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -160,7 +160,7 @@ fn a_full_table_of_bird_comes_stays_when_it_is_killed_and_goes() {
     // up in Linux what it has not yet learnt, which the router follows, and ends where that was.
     let before = lab.mirrored();
     drop(bird);
-    let (_, said) = lab.left.attempt("ping -n -q -c 100 -i 0.02 -W 2 10.88.0.1");
+    let (_, said) = lab.left.attempt("ping -n -q -c 100 -i 0.02 -W 10 10.88.0.1");
     assert!(said.contains(" 100 received"), "{said}");
     assert_eq!(lab.mirrored(), before);
     let bird = lab.bird(&lab.linux, "again", OWN);
@@ -173,7 +173,7 @@ fn a_full_table_of_bird_comes_stays_when_it_is_killed_and_goes() {
         in_linux() >= all && lab.mirrored() == before && lab.has_route(&last)
     });
     assert!(within(patience, settled), "{}", lab.router.ask("show lcp diff").text);
-    assert!(lab.left.attempt("ping -n -c 1 -W 1 10.88.0.1").0);
+    assert!(lab.left.attempt("ping -n -c 1 -W 10 10.88.0.1").0);
 
     // The neighbour goes: so do its routes.
     drop(peer);

@@ -173,6 +173,10 @@ const STATEMENTS: &[(&str, &[&str])] = &[
     ("No file that the daemon creates", &["security::no_file_is_for_everybody_to_write"]),
     ("The daemon leaves no core", &["security::no_core_is_left"]),
     ("Dry runs", &["ferrovia::src::every_command::no_command_of_a_trial_touches_files"]),
+    (
+        "A dry run ends with an error",
+        &["all::tests::configuration::a_trial_that_takes_too_much_memory_is_ended"],
+    ),
     // Privileges.
     ("All threads drop", &["privileges::what_no_router_needs_is_given_up_by_all_threads"]),
     ("Data-plane threads keep", &["privileges::what_no_router_needs_is_given_up_by_all_threads"]),

@@ -145,7 +145,7 @@ fn floods_and_noise_leave_sessions_and_other_ports_alone() {
             .collect();
         ask(&net.right, "client", "10.1.1.1", 1_000_000);
         // By the port that is not flooded: the kernel's ring of the other one overflows.
-        let (_, text) = net.right.attempt("ping -n -c 40 -i 0.05 -W 2 10.1.2.1");
+        let (_, text) = net.right.attempt("ping -n -c 40 -i 0.05 -W 30 10.1.2.1");
         let received = text.lines().filter(|line| line.contains("bytes from")).count();
         assert_eq!(received, 40, "{text}");
         attacks.into_iter().for_each(|attack| attack.join().expect("it ends"));
@@ -176,9 +176,8 @@ fn a_deleted_address_ends_its_sessions_and_disabling_ends_all() {
     set(&net, "set interface ip address host-left 10.1.1.1/24");
     ask(&net.left, "client", "10.1.1.1", 1000);
     set(&net, "session disable");
-    let (is_ok, text) = net.left.attempt(&peer("client", "10.1.1.1", 7, 10));
-    assert!(
-        !is_ok && text.contains("Protocol not available") || text.contains("refused"),
-        "{text}"
-    );
+    // As in VPP nothing answers then: its second SYN leaves after a second.
+    let (is_ok, text) =
+        net.left.attempt(&format!("timeout 3 {}", peer("client", "10.1.1.1", 7, 10)));
+    assert!(!is_ok && text.is_empty(), "{text}");
 }

@@ -66,7 +66,7 @@ impl Link {
     }
     /// Whether the host has answers to packets of this size.
     fn talks(&self, to: &str, size: u16) -> bool {
-        let ping = format!("ping -n -c 3 -i 0.2 -W 2 -s {size} {to}");
+        let ping = format!("ping -n -c 3 -i 0.2 -W 10 -s {size} {to}");
         self.there.attempt(&ping).1.contains("3 received, 0% packet loss")
     }
     fn add(&self, switch: &OpenVSwitch, number: usize, kind: &Kind) {

@@ -109,7 +109,7 @@ impl Header {
     }
 }
 
-/// Authentication with a keyed SHA1 hash (RFC 5880 section 4.4), behind the mandatory section.
+/// Authentication with a keyed SHA1 hash (RFC 5880 section 4.4), after the mandatory section.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]

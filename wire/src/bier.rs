@@ -1,4 +1,4 @@
-//! The header of bit-indexed explicit replication (RFC 8296 section 2), behind its first word: that
+//! The header of bit-indexed explicit replication (RFC 8296 section 2), after its first word: that
 //! one is a label, or looks like it ([`Entry`](crate::mpls::Entry)).
 //!
 //! The length of the bit string is encoded as the original does: 0 says 64 bits, each further
@@ -84,7 +84,7 @@ pub fn code_of(bits: u32) -> Option<u8> {
     (0..7).find(|code| string_len(*code).is_some_and(|len| len as u32 * 8 == bits))
 }
 
-/// Header of a packet, its bit string and the bytes behind it; `None` for a packet cut short.
+/// Header of a packet, its bit string and the bytes after it; `None` for a packet cut short.
 pub fn parse(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     let (header, rest) = Header::read_from_prefix(bytes).ok()?;
     let len = string_len(header.length()).filter(|_| header.is_valid())?;

@@ -1,5 +1,5 @@
 //! CDP, by which devices of several makers say who they are: elements of type, length and value
-//! behind a header of four bytes. No standard describes it; the sum over an odd number of bytes is
+//! after a header of four bytes. No standard describes it; the sum over an odd number of bytes is
 //! the protocol's own.
 
 use crate::MacAddr;
@@ -47,7 +47,7 @@ pub enum Bad {
     Version,
     /// Its sum.
     Sum,
-    /// An element ends behind it, or before its own header.
+    /// An element ends after it, or before its own header.
     Element,
 }
 

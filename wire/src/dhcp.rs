@@ -1,4 +1,4 @@
-//! DHCP messages (RFC 2131) and their options (RFC 2132), behind UDP.
+//! DHCP messages (RFC 2131) and their options (RFC 2132), after UDP.
 
 use std::net::Ipv4Addr;
 
@@ -102,7 +102,7 @@ pub struct Header {
     pub server: [u8; 4],
     /// The first relay.
     pub relay: [u8; 4],
-    /// Address of the client's link, with zeros behind it.
+    /// Address of the client's link, with zeros after it.
     pub mac: [u8; 16],
     /// Names of a server and a file.
     pub names: [[u8; 64]; 3],
@@ -124,7 +124,7 @@ impl Header {
 /// An option: its code, and its bytes.
 pub type Entry<'a> = (u8, &'a [u8]);
 
-/// The options behind a header up to their end; one that is cut short ends them.
+/// The options after a header up to their end; one that is cut short ends them.
 pub fn options(bytes: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! DHCPv6 messages (RFC 8415) behind UDP: a header of four bytes, then options.
+//! DHCPv6 messages (RFC 8415) after UDP: a header of four bytes, then options.
 
 use std::net::Ipv6Addr;
 

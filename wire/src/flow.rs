@@ -20,7 +20,7 @@ pub struct Key4 {
     pub dst: [u8; 4],
     /// Source and destination port.
     pub ports: Ports,
-    /// Protocol behind the IP header.
+    /// Protocol after the IP header.
     pub protocol: Protocol,
 }
 
@@ -33,7 +33,7 @@ pub struct Key6 {
     pub dst: [u8; 16],
     /// Source and destination port.
     pub ports: Ports,
-    /// Protocol behind the IP and extension headers.
+    /// Protocol after the IP and extension headers.
     pub protocol: Protocol,
     /// Flow label, 20 bits.
     pub label: u32,

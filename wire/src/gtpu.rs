@@ -20,7 +20,7 @@ const OPTIONAL: u8 = 0x07;
 const CONTAINER: u8 = 0x85;
 /// Bit of the container beside the flow: reflective QoS, in what goes to the mobile.
 const REFLECTIVE: u8 = 0x40;
-/// Bytes of the header, and of the optional fields behind it.
+/// Bytes of the header, and of the optional fields after it.
 const HEADER: usize = 8;
 const FIELDS: usize = 4;
 /// Extension headers at most.

@@ -18,7 +18,7 @@ pub const QUERY: u8 = 0x11;
 /// Message type of reports of version 3.
 pub const REPORT: u8 = 0x22;
 
-/// The start of a query: 12 bytes, sources of 4 bytes behind it.
+/// The start of a query: 12 bytes, sources of 4 bytes after it.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct QueryHeader {
@@ -38,7 +38,7 @@ pub struct QueryHeader {
     pub sources: U16,
 }
 
-/// The start of a report: 8 bytes, records behind it.
+/// The start of a report: 8 bytes, records after it.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct ReportHeader {
@@ -54,7 +54,7 @@ pub struct ReportHeader {
     pub records: U16,
 }
 
-/// The start of a record in a report: 8 bytes, sources of 4 bytes behind it, then auxiliary data.
+/// The start of a record in a report: 8 bytes, sources of 4 bytes after it, then auxiliary data.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct RecordHeader {

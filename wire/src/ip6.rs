@@ -134,7 +134,7 @@ impl FragmentHeader {
 /// The end of the extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpperLayer {
-    /// The part behind them.
+    /// The part after them.
     pub protocol: Protocol,
     /// Bytes from the start of the IPv6 header.
     pub offset: usize,
@@ -182,7 +182,7 @@ pub struct Extension {
 pub const NEXT_HEADER: usize = 6;
 
 /// The extension headers of a packet that starts with its IPv6 header, as far as the bytes have
-/// them whole and up to [`MAX_EXTENSIONS`]; nothing behind the header of a later fragment.
+/// them whole and up to [`MAX_EXTENSIONS`]; nothing after the header of a later fragment.
 pub fn extensions(packet: &[u8]) -> impl Iterator<Item = Extension> + '_ {
     let mut next = packet.get(NEXT_HEADER).map(|kind| (Protocol(*kind), NEXT_HEADER, 40));
     let step = move || {
@@ -201,7 +201,7 @@ pub fn extensions(packet: &[u8]) -> impl Iterator<Item = Extension> + '_ {
     std::iter::from_fn(step).take(MAX_EXTENSIONS)
 }
 
-/// Place of a fragment header in a packet that is cut (RFC 8200 section 4.5): behind the headers
+/// Place of a fragment header in a packet that is cut (RFC 8200 section 4.5): after the headers
 /// that every router on the way may look at. First the place of the byte that announces the header
 /// now there.
 pub fn fragment_place(packet: &[u8]) -> (usize, usize) {

@@ -85,7 +85,7 @@ impl Party {
     }
 }
 
-/// LACPDU, behind the Ethernet header.
+/// LACPDU, after the Ethernet header.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]

@@ -82,7 +82,7 @@ pub fn parse(bytes: &[u8]) -> Option<Lldpdu<'_>> {
     Some(said)
 }
 
-/// Puts an element behind others; of a value that is too long, as much as fits.
+/// Puts an element after others; of a value that is too long, as much as fits.
 pub fn append(to: &mut Vec<u8>, kind: u8, value: &[&[u8]]) {
     let value = value.concat();
     let value = &value[..value.len().min(LONGEST)];

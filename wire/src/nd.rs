@@ -212,7 +212,7 @@ pub enum NdOption<'a> {
     Other {
         /// Option type.
         kind: u8,
-        /// Bytes behind type and length.
+        /// Bytes after type and length.
         body: &'a [u8],
     },
 }

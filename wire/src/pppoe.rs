@@ -10,7 +10,7 @@ pub const PPP_IP4: u16 = 0x0021;
 /// The same for IPv6.
 pub const PPP_IP6: u16 = 0x0057;
 
-/// Header of a session's frames, behind the Ethernet header.
+/// Header of a session's frames, after the Ethernet header.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
@@ -26,7 +26,7 @@ pub struct Header {
     pub len: U16,
 }
 
-/// The header of a session's packet, with the number of PPP behind it.
+/// The header of a session's packet, with the number of PPP after it.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]

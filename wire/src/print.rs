@@ -27,7 +27,7 @@ pub fn ip4(bytes: &[u8], indent: usize) -> impl Display + '_ {
     text(bytes, indent, ip4_layers)
 }
 
-/// An IPv6 packet with its TCP, UDP or ICMPv6 header, behind extension headers too.
+/// An IPv6 packet with its TCP, UDP or ICMPv6 header, after extension headers too.
 pub fn ip6(bytes: &[u8], indent: usize) -> impl Display + '_ {
     text(bytes, indent, ip6_layers)
 }
@@ -37,7 +37,7 @@ pub fn arp(bytes: &[u8], indent: usize) -> impl Display + '_ {
     text(bytes, indent, arp_lines)
 }
 
-/// Any bytes in hexadecimal, 32 a line behind their offset.
+/// Any bytes in hexadecimal, 32 a line after their offset.
 pub fn hex(bytes: &[u8], indent: usize) -> impl Display + '_ {
     text(bytes, indent, |lines, bytes| {
         for (row, chunk) in bytes.chunks(32).enumerate() {

@@ -1,4 +1,4 @@
-//! Headers of packet vector tunnels (PVTI), behind UDP: one for the packet, with padding, and one
+//! Headers of packet vector tunnels (PVTI), after UDP: one for the packet, with padding, and one
 //! for each chunk, which is an IP packet or a part of one.
 //!
 //! A part that did not fit goes on as the first chunk of the next packet of the stream, which says
@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Number of the first packet of a stream.
 pub const FIRST: u32 = 42;
-/// Padding behind the header of packets that this router sends.
+/// Padding after the header of packets that this router sends.
 pub const PADDING: [u8; 9] = [0xca; 9];
 
 /// The header of a packet; padding follows.
@@ -56,7 +56,7 @@ impl Chunk {
 /// Bytes in front of the first chunk of packets that this router sends.
 pub const FRONT: usize = size_of::<Header>() + PADDING.len();
 
-/// The header of a packet, and its chunks with the bytes behind their headers, as far as they are
+/// The header of a packet, and its chunks with the bytes after their headers, as far as they are
 /// there.
 pub fn parse(bytes: &[u8]) -> Option<(Header, Chunks<'_>)> {
     let (header, rest) = Header::read_from_prefix(bytes).ok()?;

@@ -6,7 +6,7 @@ use crate::checksum::{Sum, ip4_pseudo, ip6_pseudo};
 use crate::ethernet::{self, EtherType};
 use crate::{Protocol, ip4, ip6, vlan};
 
-/// Type and start of the payload of a frame, behind its Ethernet header and tags, in bytes; `None`
+/// Type and start of the payload of a frame, after its Ethernet header and tags, in bytes; `None`
 /// of frames that are cut off.
 #[inline]
 pub fn payload(frame: &[u8]) -> Option<(EtherType, usize)> {
@@ -19,14 +19,14 @@ pub fn payload(frame: &[u8]) -> Option<(EtherType, usize)> {
     Some((kind, frame.len() - rest.len()))
 }
 
-/// Start of the IP header in a frame, behind the Ethernet header and its tags, in bytes; `None` for
+/// Start of the IP header in a frame, after the Ethernet header and its tags, in bytes; `None` for
 /// frames of other protocols.
 pub fn ip_offset(frame: &[u8]) -> Option<usize> {
     let (kind, at) = payload(frame)?;
     (kind == EtherType::IP4 || kind == EtherType::IP6).then_some(at)
 }
 
-/// The upper layer of a packet, behind its IP header, options or extension headers.
+/// The upper layer of a packet, after its IP header, options or extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upper {
     /// Protocol of the upper layer.

@@ -251,7 +251,7 @@ impl Header {
     }
 }
 
-/// One value, and nothing behind it.
+/// One value, and nothing after it.
 fn one<T: FromBytes + Unaligned>(bytes: &[u8]) -> Option<T> {
     T::read_from_bytes(bytes).ok()
 }

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::ethernet::EtherType;
 
-/// Tag behind an [`EtherType::VLAN`] or [`EtherType::QINQ`]: 4 bytes.
+/// Tag after an [`EtherType::VLAN`] or [`EtherType::QINQ`]: 4 bytes.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
 )]
@@ -16,7 +16,7 @@ use crate::ethernet::EtherType;
 pub struct Tag {
     /// Priority (3 bits), drop eligible (1 bit), VLAN identifier (12 bits).
     pub control: U16,
-    /// Type of the payload behind the tag.
+    /// Type of the payload after the tag.
     pub ethertype: EtherType,
 }
 

@@ -1,4 +1,4 @@
-//! Messages of WireGuard, behind UDP. Numbers are little endian.
+//! Messages of WireGuard, after UDP. Numbers are little endian.
 //!
 //! A handshake is an initiation and a response; a peer under load answers either with a cookie.
 //! Data messages carry one IP packet each, which may be padded, or nothing.

@@ -16,6 +16,8 @@ use crate::signature::PublicKey;
 pub const MOST_SECTION: usize = 1 << 20;
 /// Bytes of all sections of a router at most.
 pub const MOST_BYTES: usize = 16 << 20;
+/// Lines of a router at most.
+pub const MOST_LINES: usize = 200_000;
 /// Sections of a router or a set at most.
 pub const MOST_SECTIONS: usize = 1000;
 /// Sets of a router at most.
@@ -83,7 +85,7 @@ pub struct Goal {
     pub lines: Vec<Line>,
 }
 
-/// Why a desired state is none.
+/// Reason why a desired state is invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// Section that is wrong.
@@ -97,7 +99,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// One of no section.
+    /// Creates a refusal of the whole state.
     pub fn new(text: impl Into<String>) -> Self {
         Self { section: None, line: None, text: text.into() }
     }
@@ -123,11 +125,10 @@ impl fmt::Display for Refusal {
 pub fn order(name: &str, records: &Records) -> Result<Option<(Order, u64)>, Refusal> {
     let Some(record) = records.get(&format!("routers/{name}/desired")) else { return Ok(None) };
     let order = serde_json::from_slice::<Order>(&record.value);
-    let order =
-        order.map_err(|e| Refusal::of("desired", format!("is not what it has to be: {e}")))?;
+    let order = order.map_err(|e| Refusal::of("desired", format!("is invalid: {e}")))?;
     let is_time = |minutes: f64| minutes.is_finite() && minutes > 0.0 && minutes <= 1440.0;
     if order.confirm.is_some_and(|minutes| !is_time(minutes)) {
-        return Err(Refusal::of("desired", "`confirm' is more than 0 and at most 1440 minutes"));
+        return Err(Refusal::of("desired", "`confirm' must be more than 0, at most 1440 minutes"));
     }
     Ok(Some((order, record.modified)))
 }
@@ -149,7 +150,7 @@ pub fn sets(name: &str, records: &Records) -> Result<Vec<String>, Refusal> {
     }
 }
 
-/// Whether a text is a name of a router, a set or a section.
+/// Whether a text is a valid name of a router, a set or a section.
 pub fn is_name(text: &str) -> bool {
     let is_fit = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     !text.is_empty() && text.len() <= 128 && text.bytes().all(is_fit)
@@ -168,12 +169,12 @@ pub fn resolve(
     let sections = sections(name, records)?;
     let digest = digest(&sections);
     if order.digest.as_ref().is_some_and(|wanted| *wanted != digest) {
-        return Err(Refusal::new("the sections are not those that `desired' was written for"));
+        return Err(Refusal::new("the sections do not match the digest in `desired'"));
     }
     if let Some(key) = key {
         let signature = order.signature.as_deref();
         let signature = signature.ok_or_else(|| Refusal::new("`desired' is not signed"))?;
-        if !key.verifies(&signed(name, order.revision, &digest), signature) {
+        if !key.verifies(&signed(name, order, &digest), signature) {
             return Err(Refusal::new("the signature of `desired' is wrong"));
         }
     }
@@ -187,6 +188,9 @@ pub fn resolve(
             }
             let line = Line { section: section.clone(), number: number + 1, text: text.to_owned() };
             check(&line)?;
+            if lines.len() == MOST_LINES {
+                return Err(Refusal::new(format!("there are more than {MOST_LINES} lines")));
+            }
             lines.push(line);
         }
     }
@@ -194,9 +198,11 @@ pub fn resolve(
     Ok(Goal { revision, confirm, force, digest, lines })
 }
 
-/// The message that a signature is of.
-pub fn signed(name: &str, revision: u64, digest: &str) -> Vec<u8> {
-    format!("ferrovia desired 1\n{name}\n{revision}\n{digest}\n").into_bytes()
+/// The message that a signature is of: an order for a router, with the hash of its sections.
+pub fn signed(name: &str, order: &Order, digest: &str) -> Vec<u8> {
+    let Order { revision, force, .. } = order;
+    let confirm = order.confirm.map_or("never".to_owned(), |minutes| minutes.to_string());
+    format!("ferrovia desired 2\n{name}\n{revision}\n{digest}\n{force}\n{confirm}\n").into_bytes()
 }
 
 /// Hash of sections.

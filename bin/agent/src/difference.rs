@@ -22,12 +22,12 @@ pub fn texts(goal: &Goal) -> BTreeSet<String> {
     goal.lines.iter().map(|line| line.text.clone()).collect()
 }
 
-/// Lines that lead from what runs to a state.
+/// Lines that turn the running configuration into a state.
 #[derive(Default)]
 pub struct Difference {
-    /// Lines that go.
+    /// Lines to remove.
     pub removed: Vec<String>,
-    /// Lines that come.
+    /// Lines to add.
     pub added: Vec<Line>,
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Bytes of a file at most.
-const MOST: u64 = 64 << 20;
+const MOST: u64 = 256 << 20;
 
 /// A file that holds a value.
 pub struct Kept(PathBuf);
@@ -47,6 +47,9 @@ impl Kept {
     pub fn write(&self, value: &impl Serialize) -> io::Result<()> {
         let beside = self.0.with_extension("new");
         let text = serde_json::to_vec(value)?;
+        if text.len() as u64 > MOST {
+            return Err(io::Error::other("it is too long to be read again"));
+        }
         let mut options = File::options();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
         file.write_all(&text)?;

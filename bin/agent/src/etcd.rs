@@ -1,6 +1,6 @@
 //! A client of etcd by its JSON gateway (API version 3).
 //!
-//! Whatever the store answers is bounded and checked: it may be another version, broken, or lying.
+//! Replies are bounded and validated: the store may be of another version, faulty or hostile.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -19,8 +19,14 @@ use crate::http::{Ask, Peer};
 const TIME: Duration = Duration::from_secs(5);
 /// Bytes of an answer at most.
 const MOST: usize = 32 << 20;
-/// Bytes of an answer that is none that are shown.
+/// Limit of bytes of an invalid reply that are shown.
 const SHOWN: usize = 100;
+/// Keys of a page of [`Etcd::all`]: with their values, and alone.
+const PAGE: (usize, usize) = (1000, 10_000);
+/// Pages of [`Etcd::all`] at most.
+const MOST_PAGES: usize = 1000;
+/// Characters of an error of the store that are shown.
+const MOST_WHY: usize = 300;
 /// Bytes of a notice of a watch at most.
 const MOST_NOTICE: usize = 32 << 20;
 
@@ -100,21 +106,21 @@ fn bytes(value: &Value) -> Option<Vec<u8>> {
 }
 
 fn nonsense() -> Problem {
-    Problem::Unreachable("it does not answer as etcd does".to_owned())
+    Problem::Unreachable("not a valid reply of etcd".to_owned())
 }
 
 impl Etcd {
-    /// One with these ends; keys are below `prefix`.
+    /// Creates a client of these endpoints; keys are below `prefix`.
     pub fn new(peers: Vec<Peer>, user: Option<(String, String)>, prefix: String) -> Self {
         Self { peers, at: Cell::new(0), user, token: RefCell::default(), prefix }
     }
 
-    /// The end that is asked now.
+    /// The current endpoint.
     pub fn peer(&self) -> &Peer {
         &self.peers[self.at.get() % self.peers.len().max(1)]
     }
 
-    /// Asks another end from now on.
+    /// Switches to the next endpoint.
     pub fn turn(&self) {
         self.at.set(self.at.get().wrapping_add(1));
     }
@@ -123,7 +129,7 @@ impl Etcd {
         BASE64.encode(format!("{}{key}", self.prefix))
     }
 
-    /// First key behind all that begin so.
+    /// First key after all keys with this prefix.
     fn end(&self, key: &str) -> String {
         let mut bytes = format!("{}{key}", self.prefix).into_bytes();
         if let Some(last) = bytes.last_mut() {
@@ -185,15 +191,49 @@ impl Etcd {
         if let Some(revision) = revision {
             body["revision"] = revision.to_string().into();
         }
+        let is_asked = |found: &str| if is_prefix { found.starts_with(key) } else { found == key };
+        self.records(body, &is_asked).await
+    }
+
+    /// Answer of a request for a range, which has no other keys.
+    async fn records(
+        &self,
+        body: Value,
+        is_asked: &dyn Fn(&str) -> bool,
+    ) -> Result<Found, Problem> {
         let answer = self.call("/v3/kv/range", &body).await?;
         let revision = number(&answer["header"]["revision"]).ok_or_else(nonsense)?;
         let mut records = Records::new();
         for pair in answer["kvs"].as_array().into_iter().flatten() {
-            let (key, record) = self.record(pair).ok_or_else(nonsense)?;
+            let found = self.record(pair).filter(|(key, _)| is_asked(key));
+            let (key, record) = found.ok_or_else(nonsense)?;
             records.insert(key, record);
         }
         let is_cut = answer["more"].as_bool().unwrap_or(false);
         Ok(Found { revision, records, is_cut })
+    }
+
+    /// All keys that begin with `prefix`, in pages. Without `with_values` their values are empty.
+    ///
+    /// # Errors
+    /// [`Problem`].
+    pub async fn all(&self, prefix: &str, with_values: bool) -> Result<Records, Problem> {
+        let page = if with_values { PAGE.0 } else { PAGE.1 };
+        let (mut all, mut first) = (Records::new(), self.key(prefix));
+        for _ in 0..MOST_PAGES {
+            let body = json!({
+                "key": first, "range_end": self.end(prefix), "limit": page.to_string(),
+                "keys_only": !with_values
+            });
+            let found = self.records(body, &|key| key.starts_with(prefix)).await?;
+            let Some((last, _)) = found.records.last_key_value().filter(|_| found.is_cut) else {
+                all.extend(found.records);
+                return Ok(all);
+            };
+            first = self.key(&format!("{last}\0"));
+            all.extend(found.records);
+        }
+        Err(Problem::Refused(format!("it has more keys below {prefix} than are read")))
     }
 
     fn record(&self, pair: &Value) -> Option<(String, Record)> {
@@ -203,7 +243,7 @@ impl Etcd {
         Some((key, Record { value: bytes(&pair["value"])?, modified }))
     }
 
-    /// Makes changes if everything holds; whether it did.
+    /// Applies changes if all conditions hold; returns whether they did.
     ///
     /// # Errors
     /// [`Problem`].
@@ -291,22 +331,49 @@ impl Etcd {
 fn checked(status: u16, answer: &[u8]) -> Result<Value, Problem> {
     let value: Result<Value, _> = serde_json::from_slice(answer);
     let value = value.map_err(|_| {
-        // The beginning may say what it is instead.
+        // The beginning may identify the other program.
         let text = String::from_utf8_lossy(&answer[..answer.len().min(SHOWN)]).into_owned();
         let text = text.escape_debug().to_string();
-        Problem::Unreachable(format!("it does not answer as etcd does: status {status}, {text}"))
+        Problem::Unreachable(format!("not a valid reply of etcd: status {status}, {text}"))
     })?;
-    let error = value["error"].as_str().or_else(|| value["error"]["message"].as_str());
-    match error {
+    match text_of(&value["error"]) {
         None if status == 200 => Ok(value),
-        Some(why) if why.contains("compacted") => Err(Problem::Compacted),
-        // No leader, or too much to do: another end may do better.
-        Some(why) if ["leader", "unavailable", "timed out"].iter().any(|w| why.contains(w)) => {
-            Err(Problem::Unreachable(why.to_owned()))
-        }
-        Some(why) => Err(Problem::Refused(why.to_owned())),
+        Some(why) => Err(problem(why)),
         None => Err(nonsense()),
     }
+}
+
+/// Text of an error of the gateway.
+fn text_of(error: &Value) -> Option<&str> {
+    error.as_str().or_else(|| error["message"].as_str())
+}
+
+/// The problem that the store means by this text.
+fn problem(why: &str) -> Problem {
+    let why: String = why.chars().take(MOST_WHY).flat_map(char::escape_debug).collect();
+    match why.as_str() {
+        why if why.contains("compacted") => Problem::Compacted,
+        // No leader, or too much to do: another end may do better.
+        text if ["leader", "unavailable", "timed out"].iter().any(|w| text.contains(w)) => {
+            Problem::Unreachable(why)
+        }
+        _ => Problem::Refused(why),
+    }
+}
+
+/// Whether a notice of a watch has changes.
+fn has_changes(notice: &Value) -> Result<bool, Problem> {
+    let result = &notice["result"];
+    if let Some(error) = notice.get("error") {
+        return Err(text_of(error).map_or_else(nonsense, problem));
+    }
+    if number(&result["compact_revision"]).is_some_and(|revision| revision > 0) {
+        return Err(Problem::Compacted);
+    }
+    if result["canceled"].as_bool() == Some(true) {
+        return Err(problem(result["cancel_reason"].as_str().unwrap_or("the watch was cancelled")));
+    }
+    Ok(result["events"].as_array().is_some_and(|events| !events.is_empty()))
 }
 
 impl Watch {
@@ -319,12 +386,7 @@ impl Watch {
             while let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.bytes.drain(..=end).collect();
                 let value: Result<Value, _> = serde_json::from_slice(&line);
-                let value = value.map_err(|_| nonsense())?;
-                let result = &value["result"];
-                if value.get("error").is_some() || result["canceled"].as_bool() == Some(true) {
-                    return Err(Problem::Compacted);
-                }
-                if result["events"].as_array().is_some_and(|events| !events.is_empty()) {
+                if has_changes(&value.map_err(|_| nonsense())?)? {
                     return Ok(());
                 }
             }
@@ -338,5 +400,74 @@ impl Watch {
                 return Err(nonsense());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Serves a store of `count` keys, in pages of at most 7, until it is asked no more.
+    fn serve(count: usize) -> Etcd {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, mut asked) = (stream.unwrap(), Vec::new());
+                let body = loop {
+                    let mut part = [0; 4096];
+                    let len = stream.read(&mut part).unwrap();
+                    asked.extend_from_slice(&part[..len]);
+                    let text = String::from_utf8_lossy(&asked);
+                    let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+                    if let Some(body) = body.filter(|body| body.ends_with('}') || len == 0) {
+                        break body;
+                    }
+                };
+                let body: Value = serde_json::from_str(&body).unwrap();
+                let first = bytes(&body["key"]).unwrap();
+                let keys = (0..count).map(|n| format!("/t/status/{n:04}").into_bytes());
+                let mut keys: Vec<_> = keys.filter(|key| *key >= first).collect();
+                let more = keys.len() > 7;
+                keys.truncate(7);
+                let pair = |key| json!({ "key": BASE64.encode(key), "mod_revision": "1" });
+                let pairs: Vec<_> = keys.iter().map(pair).collect();
+                let answer = json!({ "header": { "revision": "9" }, "kvs": pairs, "more": more });
+                let answer = answer.to_string();
+                let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length:";
+                write!(stream, "{head} {}\r\n\r\n{answer}", answer.len()).unwrap();
+            }
+        });
+        Etcd::new(vec![Peer::Tcp("127.0.0.1".to_owned(), port, None)], None, "/t/".to_owned())
+    }
+
+    #[tokio::test]
+    async fn all_keys_are_read_in_pages() {
+        for count in [0, 7, 50] {
+            let store = serve(count);
+            let all = store.all("status/", false).await.unwrap();
+            assert_eq!(all.len(), count);
+            assert!(all.keys().all(|key| key.starts_with("status/")));
+            // It always answers with keys below `status/'.
+            let others = store.range("sets/edge/", true, (None, 10)).await;
+            assert_eq!(others.is_err(), count > 0);
+        }
+    }
+
+    #[test]
+    fn a_watch_that_ends_says_why() {
+        let changes = |text: &str| has_changes(&serde_json::from_str(text).unwrap());
+        assert_eq!(changes(r#"{"result": {"created": true}}"#), Ok(false));
+        assert_eq!(changes(r#"{"result": {"events": [{}]}}"#), Ok(true));
+        let compacted = r#"{"result": {"canceled": true, "compact_revision": "7"}}"#;
+        assert_eq!(changes(compacted), Err(Problem::Compacted));
+        let denied = r#"{"result": {"canceled": true, "cancel_reason": "permission denied"}}"#;
+        assert_eq!(changes(denied), Err(Problem::Refused("permission denied".to_owned())));
+        let alone = r#"{"error": {"message": "etcdserver: no leader"}}"#;
+        let expected = Problem::Unreachable("etcdserver: no leader".to_owned());
+        assert_eq!(changes(alone), Err(expected));
+        assert!(changes(r#"{"error": 7}"#).is_err());
+        assert!(changes(r#"{"result": {"canceled": true}}"#).is_err());
     }
 }

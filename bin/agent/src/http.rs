@@ -62,7 +62,7 @@ impl Peer {
                 let _ = stream.set_nodelay(true);
                 let Some(tls) = tls else { return Ok(Box::new(stream)) };
                 let name = ServerName::try_from(host.clone());
-                let name = name.map_err(|_| format!("`{host}' is no name of a server"))?;
+                let name = name.map_err(|_| format!("`{host}' is not a server name"))?;
                 let made = TlsConnector::from(Arc::clone(tls)).connect(name, stream).await;
                 Ok(Box::new(made.map_err(|e| format!("TLS: {e}"))?))
             }
@@ -72,7 +72,7 @@ impl Peer {
     /// Sends a request; the body of the answer is still to come.
     ///
     /// # Errors
-    /// The other end cannot be reached or says something else than HTTP.
+    /// The other end cannot be reached, or its reply is not HTTP.
     pub async fn open(&self, ask: Ask<'_>, time: Duration) -> Result<Response<Incoming>, String> {
         let work = async {
             let stream = self.connect().await?;

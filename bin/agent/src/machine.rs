@@ -8,7 +8,7 @@ use crate::desired::{Goal, Line, Refusal};
 use crate::difference::{Difference, key, shown, texts};
 pub use crate::state::{Drift, Event, Order, Orphan, Own, Running, State, Status, Trouble};
 
-/// Seconds between two looks at the router.
+/// Interval for checking the router in seconds.
 pub const POLL: f64 = 5.0;
 /// Seconds of quiet before drift is repaired.
 pub const QUIET: f64 = 10.0;
@@ -16,7 +16,7 @@ pub const QUIET: f64 = 10.0;
 const RETRY: (f64, f64) = (5.0, 60.0);
 /// Seconds between two attempts to reach the router.
 const AGAIN: f64 = 1.0;
-/// Seconds after the time to confirm at which the router has surely gone back.
+/// Seconds after the confirmation deadline until the router has certainly rolled back.
 const BACK: f64 = 10.0;
 /// Lines of drift that are reported.
 const MOST_DRIFT: usize = 20;
@@ -43,7 +43,7 @@ struct Unconfirmed {
     since: f64,
     last: f64,
     until: f64,
-    /// Whether it was made for sure.
+    /// Whether the router has reported that it was made.
     is_made: bool,
 }
 
@@ -54,7 +54,7 @@ impl Unconfirmed {
     }
 }
 
-/// A state that cannot be for now.
+/// A refused state, until it is tried again.
 struct Failed {
     key: (u64, String),
     refusal: Refusal,
@@ -99,7 +99,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// One that knows this from an earlier run.
+    /// Creates the agent with the knowledge of an earlier run.
     pub fn new(now: f64, (orphan, drift): (Orphan, Drift), own: Own) -> Self {
         let minutes = own.pending.as_ref().and_then(|pending| pending.confirm);
         let unconfirmed = minutes.map(|minutes| Unconfirmed::new(now, minutes));
@@ -110,7 +110,7 @@ impl Machine {
             wanted: None,
             problem: None,
             is_orphan: false,
-            lost: Some("it has not been reached yet".to_owned()),
+            lost: Some("not reached yet".to_owned()),
             name: Name::Unknown,
             running: None,
             busy: None,
@@ -125,7 +125,7 @@ impl Machine {
         }
     }
 
-    /// Takes an event; returns what is to be done, in order.
+    /// Handles an event; returns orders, in sequence.
     pub fn take(&mut self, now: f64, event: Event) -> Vec<Order> {
         let mut orders = Vec::new();
         self.now = now;
@@ -216,10 +216,10 @@ impl Machine {
             return waiting(failed.refusal.to_string());
         }
         if self.unconfirmed.is_some() {
-            return (State::Applying, "the change is to be confirmed".to_owned(), None);
+            return (State::Applying, "waiting for the change to be confirmed".to_owned(), None);
         }
         if self.drifted.is_some() {
-            return (State::Drifted, "others removed lines".to_owned(), None);
+            return (State::Drifted, "lines were removed by others".to_owned(), None);
         }
         match self.goal() {
             None => waiting("no desired state is known".to_owned()),
@@ -236,12 +236,12 @@ impl Machine {
         let (new, old) = (goal.revision, last.revision);
         if new < old {
             return Err(Refusal::new(format!(
-                "revision {new} is older than {old}, which was applied; `force' if it is meant"
+                "revision {new} is older than {old}, which was applied: use `force' to apply it"
             )));
         }
         if new == old && goal.digest != last.digest {
             return Err(Refusal::new(format!(
-                "revision {new} was applied with other lines: a change needs a higher revision"
+                "revision {new} was applied with other lines: changes need a higher revision"
             )));
         }
         Ok(())
@@ -272,7 +272,7 @@ impl Machine {
         orders.push(Order::Read(known));
     }
 
-    /// Goes on from what is known.
+    /// Takes the next step, unless an order is pending.
     fn advance(&mut self, orders: &mut Vec<Order>) {
         let now = self.now;
         let is_gone = self.gone.as_ref().is_some_and(|(again, _)| now < *again);
@@ -348,11 +348,11 @@ impl Machine {
         let Some(running) = &self.running else { return };
         let (base, instance) = (running.hash.clone(), running.instance.clone());
         let before = self.own.clone();
-        // What may be there afterwards is on the disk before.
+        // Lines that may exist afterwards are on disk before.
         let lines = before.lines.iter().cloned().chain(texts(&goal)).collect();
         let pending = Some(Goal { confirm, ..goal.clone() });
         self.keep(Own { pending, lines, ..before.clone() }, orders);
-        // Also if its answer never comes.
+        // Even if no reply arrives.
         self.unconfirmed = confirm.map(|minutes| Unconfirmed::new(self.now, minutes));
         let text = difference.text();
         orders.push(Order::Patch { text, base, confirm });
@@ -386,7 +386,7 @@ impl Machine {
         }
     }
 
-    /// Confirms a change once the store has answered a question that was asked after it.
+    /// Confirms a change once the store has answered a request sent after it.
     fn confirm(&mut self, asked: f64, orders: &mut Vec<Order>) {
         let now = self.now;
         let is_due = self.unconfirmed.as_ref().is_some_and(|u| asked >= u.since && now < u.last);
@@ -405,7 +405,7 @@ impl Machine {
         self.keep(Own { pending, ..self.own.clone() }, orders);
     }
 
-    /// Finds out from what the router runs how a change ended whose end was not seen.
+    /// Determines from the running configuration how a change ended whose reply was lost.
     fn settle(&mut self, orders: &mut Vec<Order>) {
         let (Some(running), Some(pending)) = (&self.running, self.own.pending.clone()) else {
             self.unconfirmed = None;
@@ -423,10 +423,10 @@ impl Machine {
         if is_there {
             self.keep(Own::applied(pending, instance), orders);
         } else if is_undone {
-            // Of what may be the fleet's, that is what is there.
+            // The lines that may be the fleet's and exist.
             let is_there = |line: &&String| running.lines.contains(*line);
             let lines = self.own.lines.iter().filter(is_there).cloned().collect();
-            let refusal = Refusal::new("it was not confirmed: the store was out of reach");
+            let refusal = Refusal::new("not confirmed: the store was unreachable");
             let retry = f64::INFINITY;
             self.failed = Some(Failed { key: key(&pending), refusal, retry, pause: retry });
             self.keep(Own { pending: None, lines, ..self.own.clone() }, orders);
@@ -447,6 +447,8 @@ impl Machine {
                 let refusal = Refusal { section, line, text };
                 self.unconfirmed = None;
                 self.failed = Some(Failed { key, refusal, retry, pause });
+                // Secrets may differ from those that were read, which no hash shows.
+                self.running = None;
                 self.keep(before, orders);
             }
             (Trouble::Refused(_, text), Some(Busy::Confirming)) => {

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agent::desired::is_name;
 use agent::settings::Settings;
 use agent::signature::{PrivateKey, PublicKey};
 use agent::tool::{self, Put};
@@ -14,13 +15,21 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 /// Status for a wrong command line.
 const USAGE: u8 = 2;
 
+/// A name of a router or of a set.
+fn name(name: &'static str, shown: &'static str) -> Arg {
+    Arg::new(name).value_name(shown).help("its name").value_parser(|text: &str| {
+        let wrong = "letters, digits, `-', `_' and `.' only";
+        if is_name(text) { Ok(text.to_owned()) } else { Err(wrong) }
+    })
+}
+
 fn router() -> Arg {
-    Arg::new("router").value_name("ROUTER").required(true).help("its name")
+    name("router", "ROUTER").required(true)
 }
 
 fn folder() -> Arg {
     let arg = Arg::new("folder").value_name("FOLDER").required(true);
-    arg.value_parser(value_parser!(PathBuf)).help("a file for each section; vars, use")
+    arg.value_parser(value_parser!(PathBuf)).help("folder with a file per section")
 }
 
 fn key(name: &'static str, help: &'static str) -> Arg {
@@ -32,17 +41,17 @@ fn put() -> Command {
     let confirm = confirm.value_parser(value_parser!(f64));
     let force = Arg::new("force").long("force").action(ArgAction::SetTrue);
     Command::new("put")
-        .about("write the files of a folder as a router's desired state")
+        .about("store the files of a folder as the desired state of a router")
         .args([folder(), router()])
-        .arg(confirm.help("undo it unless the router reaches the store afterwards"))
-        .arg(force.help("even if the router has a later revision"))
-        .arg(key("sign", "private key that signs it"))
+        .arg(confirm.help("roll back unless the router still reaches the store"))
+        .arg(force.help("apply even if the router has a later revision"))
+        .arg(key("sign", "private key to sign with"))
 }
 
 fn command() -> Command {
-    let set = Arg::new("set").value_name("SET").required(true).help("its name");
+    let set = name("set", "SET").required(true);
     Command::new("ferrovia-agent")
-        .about("Holds a router to the state that a fleet's store desires")
+        .about("Keeps a router in the state desired by a fleet's store")
         .version(env!("CARGO_PKG_VERSION"))
         .arg(
             Arg::new("config")
@@ -51,14 +60,14 @@ fn command() -> Command {
                 .value_name("FILE")
                 .default_value("/etc/ferrovia/agent.conf")
                 .value_parser(value_parser!(PathBuf))
-                .help("settings"),
+                .help("settings file"),
         )
         .subcommand_required(true)
-        .subcommand(Command::new("run").about("hold this machine's router to its desired state"))
+        .subcommand(Command::new("run").about("keep this machine's router in its desired state"))
         .subcommand(put())
         .subcommand(
             Command::new("put-set")
-                .about("write the files of a folder as a set that routers may use")
+                .about("store the files of a folder as a set for routers")
                 .args([folder(), set]),
         )
         .subcommand(Command::new("get").about("print a router's desired lines").arg(router()))
@@ -68,16 +77,16 @@ fn command() -> Command {
         .subcommand(
             Command::new("status")
                 .about("print the state of all routers, or of one")
-                .arg(Arg::new("router").value_name("ROUTER").help("its name")),
+                .arg(name("router", "ROUTER")),
         )
         .subcommand(
             Command::new("roles")
-                .about("print etcdctl commands for a router's rights")
+                .about("print etcdctl commands for a router's permissions")
                 .arg(router()),
         )
         .subcommand(
             Command::new("new-key")
-                .about("make a private key that signs desired states")
+                .about("create a private key for signing desired states")
                 .arg(key("file", "file to write").required(true)),
         )
         .subcommand(

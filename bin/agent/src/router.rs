@@ -30,7 +30,7 @@ impl Router {
         let gone = |why: String| Trouble::Gone(format!("{}: {why}", self.0.name()));
         let (status, bytes) = answer.map_err(gone)?;
         let value = serde_json::from_slice(&bytes);
-        value.map(|value| (status, value)).map_err(|_| gone("its answer is no JSON".to_owned()))
+        value.map(|value| (status, value)).map_err(|_| gone("its reply is not JSON".to_owned()))
     }
 
     /// The JSON of an answer that is one.
@@ -44,7 +44,7 @@ impl Router {
     async fn hash(&self) -> Result<(String, String), Trouble> {
         let value = self.get("/api/v1/configuration/hash", None).await?;
         let text = |name: &str| value[name].as_str().map(str::to_owned);
-        let missing = || Trouble::Gone("it prints no hash".to_owned());
+        let missing = || Trouble::Gone("its reply has no hash".to_owned());
         Ok((text("instance").ok_or_else(missing)?, text("hash").ok_or_else(missing)?))
     }
 
@@ -85,7 +85,7 @@ impl Router {
         self.get("/api/v1/configuration/commit", Some(json!({}))).await.map(|_| Event::Confirmed)
     }
 
-    /// Carries an order out; returns what came of it.
+    /// Runs an order; returns its outcome.
     pub async fn carry_out(&self, order: Order) -> Event {
         let done = match order {
             Order::Read(known) => self.read(known).await,

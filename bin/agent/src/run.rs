@@ -5,11 +5,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
-use tokio::time::{Instant, interval, sleep};
+use tokio::time::{interval, sleep};
 
 use crate::desired::{self, MOST_SECTIONS, Refusal};
 use crate::disk::Kept;
@@ -61,7 +62,8 @@ struct Link {
     key: Option<PublicKey>,
     events: UnboundedSender<Event>,
     status: watch::Receiver<Shown>,
-    start: Instant,
+    /// [`boot_time`] at the start.
+    start: f64,
     epoch: String,
     /// Whether the name may be another's: the process was stopped.
     is_stale: Rc<RefCell<bool>>,
@@ -74,10 +76,10 @@ impl Link {
     }
 
     fn now(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
+        boot_time() - self.start
     }
 
-    /// Talks to the store for ever.
+    /// Talks to the store until the program ends.
     async fn work(mut self) {
         let mut pause = RETRY.0;
         loop {
@@ -88,7 +90,7 @@ impl Link {
                     self.etcd.turn();
                 }
             } else {
-                // Whose the name is now has to be found out.
+                // The name may belong to another agent now.
                 self.tell(Event::Stale);
             }
             if self.now() - begun > RETRY.1 {
@@ -116,21 +118,15 @@ impl Link {
         }
         self.tell(Event::Alive(asked));
         let mut seen = None;
-        let mut from = self.read(&mut seen).await?;
+        let from = self.read(&mut seen).await?;
         let key = format!("routers/{}/", self.name);
         let mut notices = self.etcd.watch(&key, from + 1).await?;
         let mut alive = interval(Duration::from_secs(ALIVE));
         let mut look = interval(Duration::from_secs(LOOK));
         loop {
             tokio::select! {
+                // After a compaction all is read again, and followed from there.
                 changed = notices.changed() => {
-                    if changed == Err(Problem::Compacted) {
-                        // All is read again, and followed from there.
-                        sleep(Duration::from_secs_f64(RETRY.0)).await;
-                        from = self.read(&mut seen).await?;
-                        notices = self.etcd.watch(&key, from + 1).await?;
-                        continue;
-                    }
                     changed?;
                     self.read(&mut seen).await?;
                 }
@@ -277,13 +273,19 @@ impl Link {
             }
             Ok(found) => Ok(Ok(found.records)),
             Err(Problem::Compacted) => {
-                let text = "the store was compacted, and has no longer what belonged to `desired': \
+                let text = "the store was compacted and no longer has the keys of `desired': \
                             write it again";
                 Ok(Err(Refusal::new(text)))
             }
             Err(problem) => Err(problem),
         }
     }
+}
+
+/// Seconds since the machine started, with those in which it was suspended.
+fn boot_time() -> f64 {
+    let time = clock_gettime(ClockId::Boottime);
+    Duration::try_from(time).unwrap_or_default().as_secs_f64()
 }
 
 fn unix_nanos() -> u32 {
@@ -297,7 +299,7 @@ fn epoch() -> String {
     format!("{host}, process {}, since {}", std::process::id(), unix_time())
 }
 
-/// Carries an order out: what is kept at once, the rest in the background.
+/// Runs an order: writes to the disk at once, requests in the background.
 fn carry_out(order: Order, kept: &Kept, router: &Rc<Router>, events: &UnboundedSender<Event>) {
     if let Order::Keep(own) = &order {
         if let Err(e) = kept.write(own) {
@@ -312,6 +314,16 @@ fn carry_out(order: Order, kept: &Kept, router: &Rc<Router>, events: &UnboundedS
     });
 }
 
+/// The knowledge of an earlier run. Without it the router keeps its lines, and those that are
+/// desired are the agent's.
+fn remembered(kept: &Kept) -> Own {
+    let own = kept.read().unwrap_or_else(|why| {
+        eprintln!("ferrovia-agent: {why}: it is forgotten which lines are the fleet's");
+        None
+    });
+    own.unwrap_or_default()
+}
+
 /// Runs the agent until the process ends.
 ///
 /// # Errors
@@ -323,11 +335,11 @@ pub fn run(settings: &Settings) -> Result<(), String> {
         |e: std::io::Error| format!("{}: {}", settings.state.display(), control::cli::io_text(&e));
     let kept = Kept::new(&settings.state, "own.json").map_err(failed)?;
     let shown_file = Kept::new(&settings.state, "status.json").map_err(failed)?;
-    let own: Own = kept.read()?.unwrap_or_default();
+    let own = remembered(&kept);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(failed)?;
     let tasks = LocalSet::new();
-    let start = Instant::now();
+    let start = boot_time();
     let policy = (settings.orphan, settings.drift);
     let mut machine = Machine::new(0.0, policy, own);
     let router = Rc::new(Router(Peer::Unix(settings.router.clone())));
@@ -360,7 +372,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
                 event = inbox.recv() => event.unwrap_or(Event::Tick),
                 _ = ticks.tick() => Event::Tick,
             };
-            let now = start.elapsed().as_secs_f64();
+            let now = boot_time() - start;
             let mut orders = Vec::new();
             if now - last > STOPPED {
                 *is_stale.borrow_mut() = true;
@@ -378,7 +390,7 @@ pub fn run(settings: &Settings) -> Result<(), String> {
                 let (state, why) = (status.state, &status.why);
                 eprintln!("ferrovia-agent: {state:?} {why}{}", store.unwrap_or_default());
                 shown.status = status;
-                // It is for people who cannot reach the store.
+                // The file is for operators who cannot reach the store.
                 let _ = shown_file.write(&shown);
                 let _ = publish.send(shown.clone());
             }

@@ -88,6 +88,11 @@ impl Settings {
         if settings.user.is_some() != settings.password.is_some() {
             return Err("user and password-file are both needed".to_owned());
         }
+        if settings.signed_by.is_some() && settings.orphan == Orphan::Empty {
+            return Err(
+                "`on-orphan empty' needs no signature: it cannot be with `signed-by'".to_owned()
+            );
+        }
         if settings.name.is_empty() {
             let host = rustix::system::uname();
             settings.name = host.nodename().to_string_lossy().into_owned();
@@ -151,8 +156,10 @@ impl Settings {
         let tls = self.tls()?;
         let peer = |text: &String| {
             let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
-            let (host, port) =
-                rest.trim_end_matches('/').rsplit_once(':').unwrap_or((rest, "2379"));
+            let rest = rest.trim_end_matches('/');
+            // Colons of an IPv6 address stand in brackets.
+            let port = rest.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
+            let (host, port) = port.unwrap_or((rest, "2379"));
             let port = port.parse().map_err(|_| format!("`{text}' is no address of etcd"))?;
             let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
             match scheme {
@@ -170,7 +177,7 @@ impl Settings {
                 let password = fs::read_to_string(file);
                 let password =
                     password.map_err(|e| format!("{}: {}", file.display(), io_text(&e)))?;
-                Some((user.clone(), password.trim().to_owned()))
+                Some((user.clone(), password.trim_end_matches(['\r', '\n']).to_owned()))
             }
             _ => None,
         };
@@ -235,6 +242,14 @@ mod tests {
         assert_eq!(store.peer().name(), "10.0.0.1:2379");
         store.turn();
         assert_eq!(store.peer().name(), "10.0.0.2:2379");
+        for (address, name) in [
+            ("http://[2001:db8::1]", "2001:db8::1:2379"),
+            ("http://[2001:db8::1]:80/", "2001:db8::1:80"),
+            ("db.example", "db.example:2379"),
+        ] {
+            let text = GOOD.replace("http://10.0.0.1:2379", address);
+            assert_eq!(Settings::of(&text).unwrap().store().unwrap().peer().name(), name);
+        }
         for (from, to, why) in [
             ("r17", "r/17", "no name of a router"),
             ("r17", "..%", "no name of a router"),
@@ -242,6 +257,7 @@ mod tests {
             ("on-orphan", "on-order", "unknown word 'on-order'"),
             ("prefix", "prefixes", "unknown word 'prefixes'"),
             ("endpoints http://10.0.0.1:2379,http://10.0.0.2", "", "endpoints"),
+            ("on-orphan keep", "on-orphan empty signed-by /k", "needs no signature"),
         ] {
             let said = Settings::of(&GOOD.replace(from, to)).unwrap_err();
             assert!(said.contains(why), "{said}");

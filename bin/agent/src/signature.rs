@@ -39,7 +39,7 @@ impl PublicKey {
     /// The file is missing or has something else in it.
     pub fn read(path: &Path) -> Result<Self, String> {
         let key = bytes(&read(path)?).and_then(|bytes| bytes.try_into().ok());
-        key.map(Self).ok_or_else(|| format!("{}: 64 hexadecimal digits are a key", path.display()))
+        key.map(Self).ok_or_else(|| format!("{}: a key is 64 hexadecimal digits", path.display()))
     }
 
     /// Whether a signature, in hexadecimal digits, is of this message.
@@ -64,7 +64,7 @@ impl PrivateKey {
     /// # Errors
     /// The file is missing or has something else in it.
     pub fn read(path: &Path) -> Result<Self, String> {
-        Self::of(&read(path)?).ok_or_else(|| format!("{}: it is no private key", path.display()))
+        Self::of(&read(path)?).ok_or_else(|| format!("{}: not a private key", path.display()))
     }
 
     /// The key in the text of a file.

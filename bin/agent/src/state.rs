@@ -1,4 +1,4 @@
-//! Words between the agent's decisions and the world: events, orders, states.
+//! Interface of the agent's state machine: events, orders, states.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,10 +10,10 @@ use crate::difference::texts;
 /// Reaction to a store that has no desired state any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Orphan {
-    /// Nothing is taken back.
+    /// Remove nothing.
     #[default]
     Keep,
-    /// The fleet's lines are taken back.
+    /// Remove the fleet's lines.
     Empty,
 }
 
@@ -47,7 +47,7 @@ pub struct Running {
     pub lines: HashSet<String>,
     /// Their hash.
     pub hash: String,
-    /// Its run: another one after each start.
+    /// Identifier of its process, which changes with each start.
     pub instance: String,
 }
 
@@ -67,7 +67,7 @@ pub enum Trouble {
 pub enum Event {
     /// The store desires this state.
     Desired(Goal),
-    /// The store desires something that is no state.
+    /// The desired state in the store is invalid.
     Wrong(Refusal),
     /// The store desires nothing.
     Nothing,
@@ -113,18 +113,18 @@ pub enum Order {
     Keep(Own),
 }
 
-/// State for people.
+/// State for display.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// The router has what is desired.
+    /// The router is in the desired state.
     Converged,
     /// A change is under way.
     Applying,
     /// Something is missing.
     #[default]
     Waiting,
-    /// The desired state cannot be; the router is as before.
+    /// The desired state is refused; the router is unchanged.
     Refused,
     /// Others have removed lines.
     Drifted,
@@ -133,9 +133,9 @@ pub enum State {
 /// The state of a router as others see it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// In a word.
+    /// State.
     pub state: State,
-    /// In a sentence.
+    /// Reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
     /// Revision that is desired.
@@ -144,7 +144,7 @@ pub struct Status {
     pub applied: Option<u64>,
     /// Hash of the router's configuration.
     pub hash: Option<String>,
-    /// The mistake.
+    /// Place and reason of a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Refusal>,
     /// Lines that others removed.

@@ -1,6 +1,6 @@
 //! `ferrovia-agent put`, `get`, `diff`, `status`, `roles`: the store from an operator's side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,6 @@ use crate::signature::PrivateKey;
 
 /// Changes that etcd takes at once.
 const MOST_CHANGES: usize = 100;
-/// Keys that are listed.
-const MOST_KEYS: usize = 20_000;
 
 /// Options of `put`.
 #[derive(Default)]
@@ -28,6 +26,16 @@ pub struct Put<'a> {
     pub by: Option<String>,
     /// File of the key that signs it.
     pub key: Option<&'a Path>,
+}
+
+/// Text of the store, without what a terminal would act on.
+fn printable(text: &str) -> String {
+    let escaped = |c: char| match c {
+        '\n' | '\t' => vec![c],
+        c if c.is_control() => c.escape_default().collect(),
+        c => vec![c],
+    };
+    text.chars().flat_map(escaped).collect()
 }
 
 fn store(problem: Problem) -> String {
@@ -47,7 +55,7 @@ fn folder(path: &Path, name: &str) -> Result<Records, String> {
         }
         let about = fs::metadata(&file).map_err(|e| failed(&file, &io_text(&e)))?;
         if !about.is_file() || about.len() > MOST_SECTION as u64 {
-            return Err(failed(&file, "is no file of at most 1 MiB"));
+            return Err(failed(&file, "is not a regular file of at most 1 MiB"));
         }
         if !desired::is_name(section) {
             return Err(failed(&file, "is no name of a section"));
@@ -63,15 +71,13 @@ fn folder(path: &Path, name: &str) -> Result<Records, String> {
 }
 
 async fn of_router(etcd: &Etcd, name: &str) -> Result<Records, String> {
-    let found = etcd.range(&format!("routers/{name}/"), true, (None, MOST_KEYS)).await;
-    Ok(found.map_err(store)?.records)
+    etcd.all(&format!("routers/{name}/"), true).await.map_err(store)
 }
 
 /// Adds the sets that the keys of a router name.
 async fn with_sets(etcd: &Etcd, name: &str, mut records: Records) -> Result<Records, String> {
     for set in desired::sets(name, &records).map_err(|e| e.to_string())? {
-        let found = etcd.range(&format!("sets/{set}/"), true, (None, MOST_KEYS)).await;
-        records.extend(found.map_err(store)?.records);
+        records.extend(etcd.all(&format!("sets/{set}/"), true).await.map_err(store)?);
     }
     Ok(records)
 }
@@ -92,13 +98,14 @@ pub async fn put(
     let key = format!("routers/{name}/desired");
     let before = old.get(&key).map_or(0, |record| record.modified);
     let last = desired::order(name, &old).ok().flatten().map_or(0, |(order, _)| order.revision);
-    let (revision, by) = (last + 1, options.by.clone());
+    let revision = last.checked_add(1).ok_or("the store has the highest revision there is")?;
+    let by = options.by.clone();
     let mut order = Order { revision, by, confirm: options.confirm, ..Order::default() };
     order.force = options.force;
     let all = with_sets(etcd, name, new.clone()).await?;
     let goal = desired::resolve(name, &order, &all, None).map_err(|e| e.to_string())?;
     if let Some(file) = options.key {
-        let message = desired::signed(name, revision, &goal.digest);
+        let message = desired::signed(name, &order, &goal.digest);
         order.signature = Some(PrivateKey::read(file)?.sign(&message));
     }
     order.digest = Some(goal.digest);
@@ -145,8 +152,8 @@ pub async fn put_set(etcd: &Etcd, set: &str, path: &Path) -> Result<String, Stri
     if keys.len() >= MOST_CHANGES {
         return Err(format!("a set has at most {} sections", MOST_CHANGES - 1));
     }
-    let found = etcd.range(&prefix, true, (None, MOST_KEYS)).await.map_err(store)?;
-    let gone = found.records.keys().filter(|key| !keys.contains(key));
+    let found = etcd.all(&prefix, false).await.map_err(store)?;
+    let gone = found.keys().filter(|key| !keys.contains(key));
     let mut changes: Vec<_> = gone.map(|key| Change::Delete(key)).collect();
     let values = keys.iter().zip(sections.values());
     changes.extend(values.map(|(key, value)| Change::Put(key, value, None)));
@@ -165,7 +172,9 @@ pub async fn put_set(etcd: &Etcd, set: &str, path: &Path) -> Result<String, Stri
 pub async fn get(etcd: &Etcd, name: &str) -> Result<String, String> {
     let records = with_sets(etcd, name, of_router(etcd, name).await?).await?;
     let sections = desired::sections(name, &records).map_err(|e| e.to_string())?;
-    Ok(sections.iter().map(|(name, text)| format!("# {name}\n{}\n", text.trim_end())).collect())
+    let shown =
+        |(name, text): &(String, String)| format!("# {name}\n{}\n", printable(text.trim_end()));
+    Ok(sections.iter().map(shown).collect())
 }
 
 /// The changes of `put`: `-` removes, `+` adds.
@@ -179,7 +188,7 @@ pub async fn diff(etcd: &Etcd, name: &str, path: &Path) -> Result<String, String
     };
     let old = with_sets(etcd, name, of_router(etcd, name).await?).await?;
     let new = with_sets(etcd, name, folder(path, name)?).await?;
-    // What is there may be wrong; then all is new.
+    // The existing state may be invalid; then every line is new.
     let (old, new) = (lines(&old).unwrap_or_default(), lines(&new)?);
     let has = |all: &[desired::Line], text: &str| all.iter().any(|line| line.text == text);
     let gone = old.iter().filter(|line| !has(&new, &line.text));
@@ -188,23 +197,33 @@ pub async fn diff(etcd: &Etcd, name: &str, path: &Path) -> Result<String, String
     Ok(gone.chain(comes.map(|line| format!("+ {}\n", line.text))).collect())
 }
 
+/// Names of all routers that have keys.
+async fn names(etcd: &Etcd) -> Result<BTreeSet<String>, Problem> {
+    let (desired, shown) = (etcd.all("routers/", false).await?, etcd.all("status/", false).await?);
+    let keys = desired.keys().chain(shown.keys());
+    Ok(keys.filter_map(|key| key.split('/').nth(1)).map(str::to_owned).collect())
+}
+
 /// The state of all routers, or of one.
 ///
 /// # Errors
 /// The store's.
 pub async fn status(etcd: &Etcd, only: Option<&str>) -> Result<String, String> {
-    let desired = etcd.range("routers/", true, (None, MOST_KEYS)).await.map_err(store)?.records;
-    let shown = etcd.range("status/", true, (None, MOST_KEYS)).await.map_err(store)?.records;
-    let mut names: Vec<&str> =
-        desired.keys().filter_map(|key| key.strip_prefix("routers/")?.split('/').next()).collect();
-    names.extend(shown.keys().filter_map(|key| key.strip_prefix("status/")));
-    names.sort_unstable();
-    names.dedup();
+    let names = match only {
+        Some(only) => BTreeSet::from([only.to_owned()]),
+        None => names(etcd).await.map_err(store)?,
+    };
+    let shown = etcd.all("status/", true).await.map_err(store)?;
     let mut out = String::new();
-    for name in names.into_iter().filter(|name| only.is_none_or(|only| only == *name)) {
+    for name in &names {
+        let key = format!("routers/{name}/desired");
+        let desired = etcd.range(&key, false, (None, 1)).await.map_err(store)?.records;
+        let record = shown.get(&format!("status/{name}"));
+        if desired.is_empty() && record.is_none() && only.is_some() {
+            continue;
+        }
         let wanted = desired::order(name, &desired).ok().flatten();
         let wanted = wanted.map_or("-".to_owned(), |(order, _)| order.revision.to_string());
-        let record = shown.get(&format!("status/{name}"));
         let found = record.and_then(|r| serde_json::from_slice::<Shown>(&r.value).ok());
         let (state, applied, why) = match found {
             None => ("unreachable".to_owned(), "-".to_owned(), String::new()),
@@ -213,9 +232,10 @@ pub async fn status(etcd: &Etcd, only: Option<&str>) -> Result<String, String> {
                 let state = format!("{:?}", status.state).to_lowercase();
                 let applied = status.applied.map_or("-".to_owned(), |n| n.to_string());
                 let drift: String = status.drift.iter().map(|l| format!("\n    {l}")).collect();
-                (state, applied, status.why + &drift)
+                (state, applied, printable(&(status.why + &drift)))
             }
         };
+        let name = printable(name);
         let line = format!("{name:<20}{state:<13}desired {wanted:<6}applied {applied:<6}{why}");
         // A String takes all text.
         let _ = writeln!(out, "{}", line.trim_end());
@@ -226,7 +246,7 @@ pub async fn status(etcd: &Etcd, only: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// Commands of etcdctl that give a router's agent its rights and no others.
+/// Commands of etcdctl that grant a router's agent its permissions and no others.
 pub fn roles(prefix: &str, name: &str) -> String {
     let role = format!("router-{name}");
     format!(

@@ -52,6 +52,15 @@ fn unknown_words_are_named_and_end_with_2() {
 }
 
 #[test]
+fn names_are_words() {
+    for words in [&["roles", "x; y"][..], &["get", "a/config/b"], &["put-set", "/tmp", ""]] {
+        let output = agent(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", error(&output));
+        assert!(error(&output).contains("letters, digits"), "{words:?}: {}", error(&output));
+    }
+}
+
+#[test]
 fn wrong_settings_are_named_with_their_file() {
     let folder = Folder::new("settings");
     let missing = folder.0.join("missing");

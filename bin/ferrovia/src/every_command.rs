@@ -1,5 +1,6 @@
 //! Properties of every command of the daemon.
 
+use infra::order::Order;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -55,7 +56,7 @@ impl Whole {
 
     fn paths(&self) -> Vec<String> {
         let mut paths = self.parts.cli.paths();
-        paths.sort();
+        paths.order();
         paths
     }
 

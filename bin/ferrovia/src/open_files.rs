@@ -1,5 +1,6 @@
 //! `show unix files`: the descriptors that the process has open.
 
+use infra::order::Order;
 use std::fmt;
 use std::fs;
 
@@ -37,7 +38,7 @@ fn open() -> Vec<Row> {
     };
     let mut rows: Vec<_> = files.filter_map(row).collect();
     rows.retain(|row| !row.file.starts_with("/proc/"));
-    rows.sort_by_key(|row| row.descriptor);
+    rows.order_by_key(|row| row.descriptor);
     rows
 }
 

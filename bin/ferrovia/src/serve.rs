@@ -76,7 +76,7 @@ pub fn run(parts: Assembly, config: &Config, background: Option<Ready>) -> Resul
         let api_listener = listen_api(config)?;
         is_listening.set(true);
         configure::resume(&mut router.borrow_mut());
-        let work = start(&server, &router, &config.unix, &log).await;
+        let work = start(&server, &router, config, &log).await;
         // Giving a socket to a group needs privileges that are dropped below.
         let given = |path: &Path| process::give_to_group(&config.unix, path);
         let http = http_api::bind(&mut router.borrow_mut(), &config.unix.runtime_dir(), given)?;
@@ -209,18 +209,26 @@ fn socket_path(address: &Listen) -> Option<PathBuf> {
     }
 }
 
-/// Runs the files of commands; a long one continues while sessions are served, and is returned.
+/// Runs the commands of the startup configuration and the files of commands; a long one continues
+/// while sessions are served, and is returned.
 async fn start(
     server: &Server<Router>,
     router: &Rc<RefCell<Router>>,
-    unix: &Unix,
+    config: &Config,
     log: &Log,
 ) -> Option<JoinHandle<()>> {
     let (server, log) = (server.clone(), log.class("cli", "startup"));
+    let (unix, commands) = (&config.unix, config.commands.clone());
     let router = Rc::clone(router);
     let files = unix.exec.clone();
     let saved = unix.loads_startup_config().then(|| unix.startup_config());
     let mut work = spawn_local(async move {
+        for command in commands {
+            if let Err(error) = server.run(&command).await.result {
+                log.error(&error);
+                router.borrow_mut().note_start(Severity::Error, command, error);
+            }
+        }
         let mut read = files.clone();
         if let Some(saved) = saved.filter(|saved| saved.exists()) {
             load(&server, &router, &saved, &log).await;

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
-use control::cli::is_open;
+use control::cli::Joining;
 
 use link::{Link, Outcome};
 
@@ -182,6 +182,7 @@ fn with_input(words: &[&str], mut input: impl BufRead) -> io::Result<String> {
 /// Runs the commands of `input` up to the first error.
 fn script(link: &mut Link, input: impl BufRead, json: bool) -> io::Result<bool> {
     let (mut text, mut number, mut first) = (String::new(), 0, 1);
+    let mut joining = Joining::default();
     let mut lines = input.lines();
     while !link.has_ended() {
         let line = lines.next().transpose()?;
@@ -190,15 +191,17 @@ fn script(link: &mut Link, input: impl BufRead, json: bool) -> io::Result<bool> 
         if text.is_empty() {
             first = number;
         }
-        if let Some(line) = line
-            && !line.trim_start().starts_with('#')
-        {
+        if let Some(line) = line {
+            if line.trim_start().starts_with('#') {
+                continue;
+            }
             text.push_str(&line);
             text.push('\n');
+            if joining.take(&line) {
+                continue;
+            }
         }
-        if !at_end && is_open(&text) {
-            continue;
-        }
+        joining = Joining::default();
         let one = std::mem::take(&mut text);
         if !one.trim().is_empty() {
             let outcome = command(link, &one, json)?;

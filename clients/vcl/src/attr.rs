@@ -22,6 +22,11 @@ pub mod op {
     pub const GET_TX_FIFO_LEN: u32 = 12;
     pub const GET_RX_FIFO_LEN: u32 = 14;
     pub const GET_REUSEADDR: u32 = 16;
+    pub const GET_KEEPALIVE: u32 = 24;
+    pub const GET_TCP_NODELAY: u32 = 26;
+    pub const GET_TCP_KEEPIDLE: u32 = 28;
+    pub const GET_TCP_KEEPINTVL: u32 = 30;
+    pub const SET_TCP_KEEPINTVL: u32 = 31;
     pub const SET_TCP_USER_MSS: u32 = 33;
     pub const SET_CONNECTED: u32 = 34;
     pub const SET_VRF: u32 = 36;
@@ -63,7 +68,7 @@ pub fn number(handle: u32, which: u32) -> Done<u32> {
         _ if which.is_multiple_of(2)
             && (op::GET_REUSEADDR..op::SET_TCP_USER_MSS).contains(&which) =>
         {
-            option(which, 0)
+            session.option(which)
         }
         _ => return Err(libc::EOPNOTSUPP),
     })
@@ -87,6 +92,11 @@ pub fn set_number(handle: u32, which: u32, value: u32) -> Done<()> {
         // The numbers of set and get of the other attributes are adjacent.
         _ if which % 2 == 1 && (op::GET_TX_FIFO_LEN..=op::SET_TCP_USER_MSS).contains(&which) => {
             session.options.insert(which - 1, value);
+            if (op::GET_KEEPALIVE..=op::SET_TCP_KEEPINTVL).contains(&which)
+                && let Ok((session, link)) = guard.both(handle)
+            {
+                session.publish_options(link)?;
+            }
         }
         _ => return Err(libc::EOPNOTSUPP),
     }

@@ -8,7 +8,6 @@
 
 mod abi;
 mod attr;
-mod config;
 mod epoll;
 mod io;
 mod link;

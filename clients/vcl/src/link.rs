@@ -1,6 +1,7 @@
 //! The connection to the router: its socket, bells and lanes.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::{Errno as Kernel, read, write};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::config::Config;
 use super::{Done, Errno};
+use lanes::settings::Config;
 
 /// This side's state of a line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +53,10 @@ pub struct Link {
     /// Whether the sessions have been notified of that.
     pub is_mourned: bool,
     token: u32,
-    patience: f64,
+    /// Requests by token, and their answers that have not been fetched.
+    asked: BTreeMap<u32, Option<i32>>,
+    /// Seconds to wait for an answer.
+    pub patience: f64,
 }
 
 fn errno(e: impl Into<std::io::Error>) -> Errno {
@@ -134,9 +138,18 @@ impl Link {
             is_dead: false,
             is_mourned: false,
             token: 0,
+            asked: BTreeMap::from([(0, None)]),
             patience,
         };
-        link.answer(0)?;
+        // The first lanes are announced before the answer to the greeting.
+        while link.asked.contains_key(&0) {
+            let (message, files) = receive(&link.socket, patience)?.ok_or(libc::ENOTCONN)?;
+            if message.kind == talk::DONE && message.token == 0 {
+                link.asked.remove(&0);
+            } else {
+                link.take(&message, files)?;
+            }
+        }
         Ok(link)
     }
     /// Wakes the thread that waits for the router.
@@ -149,11 +162,11 @@ impl Link {
         lanes::bell::quiet(&*self.bell);
         let _ = read(&*self.nudge, &mut [0; 8]);
     }
-    /// Sends a request to the router and waits for the answer.
+    /// Sends a request to the router; returns the token of its answer.
     ///
     /// # Errors
-    /// The router's error; `ENOTCONN` if the connection is lost.
-    pub fn ask(&mut self, request: Message) -> Done<i32> {
+    /// `ENOTCONN` if the connection is lost.
+    pub fn request(&mut self, request: Message) -> Done<u32> {
         if self.is_dead {
             return Err(libc::ENOTCONN);
         }
@@ -163,21 +176,23 @@ impl Link {
             self.is_dead = true;
             return Err(libc::ENOTCONN);
         }
-        self.answer(token)
+        self.asked.insert(token, None);
+        Ok(token)
     }
-    /// Waits for the answer to a request.
-    fn answer(&mut self, token: u32) -> Done<i32> {
-        loop {
-            let Some((message, files)) = receive(&self.socket, self.patience)? else {
-                self.is_dead = true;
-                return Err(libc::ENOTCONN);
-            };
-            if message.kind != talk::DONE {
-                self.take(&message, files)?;
-            } else if message.token == token {
-                return if message.value < 0 { Err(-message.value) } else { Ok(message.value) };
-            }
+    /// The answer to a request, or the loss of the connection.
+    pub fn answer_to(&mut self, token: u32) -> Option<Done<i32>> {
+        let value = self.asked.get(&token).copied().flatten();
+        if value.is_some() || self.is_dead {
+            self.asked.remove(&token);
         }
+        match value {
+            Some(value) => Some(if value < 0 { Err(-value) } else { Ok(value) }),
+            None => self.is_dead.then_some(Err(libc::ENOTCONN)),
+        }
+    }
+    /// Forgets a request whose answer is no longer awaited.
+    pub fn forget(&mut self, token: u32) {
+        self.asked.remove(&token);
     }
     /// Handles unsolicited messages of the router.
     pub fn hear(&mut self) {
@@ -190,6 +205,13 @@ impl Link {
         }
     }
     fn take(&mut self, message: &Message, files: Vec<OwnedFd>) -> Done<()> {
+        if message.kind == talk::DONE {
+            // One that came too late is not awaited any longer.
+            if let Some(answer) = self.asked.get_mut(&message.token) {
+                *answer = Some(message.value);
+            }
+            return Ok(());
+        }
         if message.kind != talk::LANE || message.token as usize != self.ends.len() {
             return Err(libc::EPROTO);
         }

@@ -8,7 +8,7 @@ use lanes::lane::state;
 use lanes::talk::{self, Message};
 
 use super::session::{Kind, Pipe, Session, TCP, UDP};
-use super::state::{State, lock};
+use super::state::{Guard, State, lock};
 use super::{Done, wait};
 
 /// Milliseconds for which a close waits until the router has taken datagrams.
@@ -39,7 +39,7 @@ pub fn bind(handle: u32, local: SocketAddr) -> Done<()> {
     }
     session.local = Some(local);
     if session.is_udp() && !session.is_by_peer && local.port() != 0 {
-        return start(&mut guard, handle);
+        return start(guard, handle);
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ pub fn listen(handle: u32) -> Done<()> {
     let mut guard = lock();
     let session = guard.at(handle)?;
     match session.kind {
-        Kind::Fresh if session.local.is_some() => start(&mut guard, handle),
+        Kind::Fresh if session.local.is_some() => start(guard, handle),
         // It is listening already.
         Kind::Listening => Ok(()),
         Kind::Open if session.is_udp() => Ok(()),
@@ -61,18 +61,20 @@ pub fn listen(handle: u32) -> Done<()> {
 }
 
 /// Starts a listener for a session, or joins one of this process at the same endpoint.
-fn start(guard: &mut State, handle: u32) -> Done<()> {
+fn start(guard: Guard, handle: u32) -> Done<()> {
+    // One at a time: the next one may join it.
+    let (mut guard, _) = wait::until(guard, None, |state| (!state.is_starting).then_some(()));
     let session = guard.at(handle)?;
     let (proto, local) = (session.proto, session.local.ok_or(libc::EINVAL)?);
     let is_datagrams = session.is_udp() && !session.is_by_peer;
+    let kind = || if is_datagrams { Kind::Open } else { Kind::Listening };
     let is_same = |s: &Session| {
         s.listener.is_some() && s.proto == proto && s.local == Some(local) && s.shares.is_none()
     };
     let other = guard.handles().find(|(at, s)| *at != handle && is_same(s));
     if let Some((other, listener)) = other.map(|(at, s)| (at, s.listener)) {
         let session = guard.at(handle)?;
-        session.listener = listener;
-        session.kind = if is_datagrams { Kind::Open } else { Kind::Listening };
+        (session.listener, session.kind) = (listener, kind());
         session.shares = is_datagrams.then_some(other);
         return Ok(());
     }
@@ -84,11 +86,45 @@ fn start(guard: &mut State, handle: u32) -> Done<()> {
         end: local,
         ..Message::new(talk::LISTEN)
     };
-    let listener = guard.link()?.ask(request)?;
-    let session = guard.at(handle)?;
-    session.listener = Some(listener.cast_unsigned());
-    session.kind = if is_datagrams { Kind::Open } else { Kind::Listening };
-    Ok(())
+    guard.is_starting = true;
+    let (mut guard, answer) = ask(guard, request);
+    guard.is_starting = false;
+    guard.tell_others();
+    // The session may have been closed meanwhile.
+    let is_left = guard.words.as_ref().is_some_and(|words| words.contains_key(&number));
+    match answer {
+        Ok(listener) if is_left => {
+            let session = guard.at(handle)?;
+            (session.listener, session.kind) = (Some(listener.cast_unsigned()), kind());
+            Ok(())
+        }
+        Ok(listener) => {
+            let unlisten = Message { value: listener, ..Message::new(talk::UNLISTEN) };
+            ask(guard, unlisten).1.and(Err(libc::EBADFD))
+        }
+        Err(why) => {
+            guard.words.get_or_insert_default().remove(&number);
+            Err(why)
+        }
+    }
+}
+
+/// Sends a request to the router and waits for the answer, without the lock.
+fn ask(mut guard: Guard, request: Message) -> (Guard, Done<i32>) {
+    let sent = guard.link().and_then(|link| Ok((link.request(request)?, link.patience)));
+    let (token, patience) = match sent {
+        Ok(sent) => sent,
+        Err(why) => return (guard, Err(why)),
+    };
+    let answer = |state: &mut State| match &mut state.link {
+        Some(link) => link.answer_to(token),
+        None => Some(Err(libc::ENOTCONN)),
+    };
+    let (mut guard, answer) = wait::until(guard, wait::deadline(patience), answer);
+    if let Some(link) = guard.link.as_mut().filter(|_| answer.is_none()) {
+        link.forget(token);
+    }
+    (guard, answer.unwrap_or(Err(libc::ETIMEDOUT)))
 }
 
 /// Connects.
@@ -112,12 +148,14 @@ pub fn connect(handle: u32, peer: SocketAddr) -> Done<()> {
     (session.kind, session.peer) = (Kind::Connecting, Some(peer));
     let number = guard.name(handle);
     let request = Message { transport: proto, number, end: peer, ..Message::new(talk::CONNECT) };
-    let asked = guard.link().and_then(|link| link.ask(request));
+    let (mut guard, asked) = ask(guard, request);
     if let Err(why) = asked {
-        if let Ok(session) = guard.at(handle) {
+        // Neither connected nor closed meanwhile.
+        if guard.words.get_or_insert_default().remove(&number).is_some()
+            && let Ok(session) = guard.at(handle)
+        {
             session.kind = Kind::Fresh;
         }
-        guard.words.get_or_insert_default().remove(&number);
         return Err(why);
     }
     // A datagram session is connected with the router's next turn.
@@ -197,13 +235,22 @@ pub fn shutdown(handle: u32, how: i32) -> Done<()> {
 /// # Errors
 /// `EBADFD`.
 pub fn close(handle: u32, is_reset: bool) -> Done<()> {
+    if !is_reset {
+        flush(handle);
+    }
     let mut guard = lock();
-    end(&mut guard, handle, is_reset)
+    if let Some(listener) = end(&mut guard, handle, is_reset)? {
+        let value = listener.cast_signed();
+        // If the router is gone, there is no listener.
+        let _ = ask(guard, Message { value, ..Message::new(talk::UNLISTEN) });
+    }
+    Ok(())
 }
 
 /// Waits until the router has taken written datagrams, which would be lost with their listener.
-fn flush(guard: &mut State, handle: u32) {
+fn flush(handle: u32) {
     for _ in 0..PATIENCE {
+        let mut guard = lock();
         let Ok((session, link)) = guard.both(handle) else { return };
         let is_bound = session.is_udp() && session.listener.is_some() && !link.is_dead;
         let mut pipes = session.pipes.iter_mut();
@@ -211,14 +258,13 @@ fn flush(guard: &mut State, handle: u32) {
         if !is_bound || !pipes.any(has_some) {
             return;
         }
+        drop(guard);
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-fn end(guard: &mut State, handle: u32, is_reset: bool) -> Done<()> {
-    if !is_reset {
-        flush(guard, handle);
-    }
+/// Ends a session; returns the listener that nothing uses any longer.
+fn end(guard: &mut State, handle: u32, is_reset: bool) -> Done<Option<u32>> {
     let gone = guard.remove(handle).ok_or(libc::EBADFD)?;
     guard.leave_sets(handle, &gone);
     // A request that is still pending no longer has a session.
@@ -238,16 +284,7 @@ fn end(guard: &mut State, handle: u32, is_reset: bool) -> Done<()> {
     } else if let Some(link) = &mut guard.link {
         gone.pipes.into_iter().for_each(|pipe| pipe.close(link, is_reset));
     }
-    if let Some(listener) = gone.listener
-        && !is_listened
-    {
-        let value = listener.cast_signed();
-        // If the router is gone, there is no listener.
-        let _ = guard
-            .link()
-            .and_then(|link| link.ask(Message { value, ..Message::new(talk::UNLISTEN) }));
-    }
-    Ok(())
+    Ok(gone.listener.filter(|_| !is_listened))
 }
 
 /// Hands the pipes of a session over to another one that shares them.

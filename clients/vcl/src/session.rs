@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use lanes::lane::{State as Line, state};
+use lanes::options::TcpOptions;
 use lanes::region::{Region, Word};
 use lanes::stream::{In, Out};
 use lanes::talk;
 
+use super::attr::op;
 use super::epoll::Epoll;
 use super::link::Link;
 use super::{Done, Errno};
@@ -62,7 +64,7 @@ pub struct Session {
     pub changes: u64,
     /// Epoll sets that contain it.
     pub sets: Vec<u32>,
-    /// Attributes that are only stored.
+    /// Attributes by the numbers that get them.
     pub options: BTreeMap<u32, u32>,
     /// The program's own value.
     pub cookie: u64,
@@ -189,6 +191,34 @@ impl Session {
             is_deaf: false,
             is_by_peer: false,
         }
+    }
+    /// The value of a stored attribute.
+    pub fn option(&self, key: u32) -> u32 {
+        let default = match key {
+            op::GET_TCP_KEEPIDLE => 7200,
+            op::GET_TCP_KEEPINTVL => 75,
+            _ => 0,
+        };
+        self.options.get(&key).copied().unwrap_or(default)
+    }
+    /// Publishes options for TCP.
+    ///
+    /// # Errors
+    /// `EPROTO` if the router violates the protocol.
+    pub fn publish_options(&self, link: &mut Link) -> Done<()> {
+        let seconds = |key| u16::try_from(self.option(key).max(1)).unwrap_or(u16::MAX);
+        let is_kept = self.option(op::GET_KEEPALIVE) != 0;
+        let options = TcpOptions {
+            is_undelayed: self.option(op::GET_TCP_NODELAY) != 0,
+            keepalive_idle_s: if is_kept { seconds(op::GET_TCP_KEEPIDLE) } else { 0 },
+            keepalive_interval_s: seconds(op::GET_TCP_KEEPINTVL),
+        };
+        for pipe in self.pipes.iter().filter(|pipe| !pipe.is_datagrams) {
+            let end = &mut link.ends[pipe.lane];
+            end.lane.own.set(pipe.line, Word::Options, options.word());
+            end.post(pipe.line)?;
+        }
+        Ok(())
     }
     /// Whether it is a datagram session.
     pub fn is_udp(&self) -> bool {

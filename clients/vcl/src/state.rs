@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lanes::lane::{State as Line, state};
 use lanes::region::Word;
 
-use super::config::Config;
 use super::link::{Known, Link};
 use super::session::{Kind, Pipe, Session, ends_of};
 use super::{Done, wait};
+use lanes::settings::Config;
 
 static STATE: Mutex<State> = Mutex::new(State::new());
 
@@ -37,10 +37,15 @@ pub struct State {
     pub outside: Option<OwnedFd>,
     /// Number of registered workers.
     pub workers: u32,
+    /// Whether a thread waits for a listener.
+    pub is_starting: bool,
 }
 
+/// The locked state.
+pub type Guard = MutexGuard<'static, State>;
+
 /// Locks the state for one call.
-pub fn lock() -> MutexGuard<'static, State> {
+pub fn lock() -> Guard {
     let mut guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     let pid = std::process::id();
     if guard.pid != pid {
@@ -65,6 +70,7 @@ impl State {
             waiters: 0,
             outside: None,
             workers: 0,
+            is_starting: false,
         }
     }
     /// Attaches the process.
@@ -245,12 +251,15 @@ impl State {
             return;
         }
         *known = Known { generation: said.generation, session: None };
-        for word in [Word::Written, Word::Taken] {
+        for word in [Word::Written, Word::Taken, Word::Options] {
             end.lane.own.set(line, word, 0);
         }
         let own = Line { generation: said.generation, ..Line::default() };
         end.lane.set_state(line, own);
         let session = self.begin(lane, line, said);
+        if let Some(Ok((session, link))) = session.map(|handle| self.both(handle)) {
+            link.is_dead |= session.publish_options(link).is_err();
+        }
         let Some(link) = &mut self.link else { return };
         let end = &mut link.ends[lane];
         end.lines[line as usize].session = session;
@@ -276,6 +285,7 @@ impl State {
                 local: Some(local),
                 peer: Some(peer),
                 pipes: vec![pipe(parent.is_udp())],
+                options: parent.options.clone(),
                 ..Session::new(parent.proto, false)
             });
         }

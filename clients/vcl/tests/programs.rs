@@ -1,6 +1,7 @@
 //! Tests of C programs with the library and a router in this process: cut-through, TCP and UDP.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -169,4 +170,24 @@ fn the_header_says_what_the_library_has() {
     ] {
         assert!(printed.lines().any(|printed| printed == line), "{line}\n{printed}");
     }
+}
+
+#[test]
+fn a_thread_that_waits_for_the_router_does_not_stop_others() {
+    let mut rig = rig("lock");
+    let program = compile(&rig.folder, "lock", true);
+    let mut command = Command::new(program);
+    command.arg("5600").env_clear().env("LD_LIBRARY_PATH", &rig.folder);
+    command.env("VCL_CONFIG", "/dev/null").env("VCL_APP_SCOPE_LOCAL", "1");
+    command.env("VCL_VPP_SAPI_SOCKET", rig.folder.join("app_ns_sockets/default"));
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut program = Program(child);
+    let (said, lines) = std::sync::mpsc::channel();
+    let out = BufReader::new(program.0.stdout.take().unwrap());
+    std::thread::spawn(move || out.lines().try_for_each(|line| said.send(line.unwrap()).ok()));
+    rig.until("it is attached", |_| lines.try_recv().as_deref() == Ok("ready"));
+    // The router stands still meanwhile.
+    program.0.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(lines.recv_timeout(Duration::from_secs(20)).as_deref(), Ok("free"));
+    rig.finish("it listens", &mut program);
 }

@@ -1,5 +1,6 @@
 //! `show api …`, and `binary-api`: any message as a command.
 
+use infra::order::Order;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -147,7 +148,7 @@ fn number(client: &Status) -> u32 {
 
 fn ranges(directory: &Directory) -> Output {
     let mut ranges: Vec<_> = directory.ranges.iter().collect();
-    ranges.sort();
+    ranges.order();
     let rows = ranges.iter().map(|(name, first, last)| format!("{name:<50}{first:>9}{last:>9}\n"));
     let titles = format!("{:<50}{:>9}{:>9}\n", "Name", "First-ID", "Last-ID");
     let json = ranges

@@ -162,7 +162,7 @@ fn file_json(
     })
 }
 
-/// All types that messages are made of, each behind those it is made of.
+/// All types that messages are made of, each after those it is made of.
 fn types_of<C>(entries: &[&Entry<C>]) -> Vec<&'static Declaration> {
     let mut types = Vec::new();
     for field in entries.iter().flat_map(|e| e.info.fields) {

@@ -222,7 +222,7 @@ pub trait Alias: Sized {
     /// The value to send.
     fn to_wire(&self) -> Self::Wire;
 
-    /// The value that came.
+    /// The received value.
     fn of_wire(value: Self::Wire) -> Self;
 }
 

@@ -49,7 +49,7 @@ pub(super) fn of_message(
 /// The bytes of a message without its number. What is not said is its default, or zero.
 ///
 /// # Errors
-/// Which field is not what its declaration says.
+/// Name of the field that does not match its declaration.
 pub(super) fn to_message(info: &MessageInfo, object: &Value) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     let fields: Vec<_> = info.all_fields().copied().collect();

@@ -58,7 +58,7 @@ impl<'a, C: 'static> Local<'a, C> {
         answers.iter().map(|answer| parse(M::Details::INFO, answer).1).collect()
     }
 
-    /// Asks for a piece of a table: rows, `retval` and the reply behind them.
+    /// Asks for a piece of a table: rows, `retval` and the reply after them.
     ///
     /// # Panics
     /// If the handler of the message sends no reply, which is a programming error.
@@ -71,7 +71,7 @@ impl<'a, C: 'static> Local<'a, C> {
         (rows.collect(), retval, reply)
     }
 
-    /// The events `E` that came since the last call of this or of another method.
+    /// The events `E` received since the last call of this or of another method.
     pub fn events<E: Message>(&self) -> Vec<E> {
         let out = self.clients.take(self.index);
         let id = self.api.id(E::INFO.name);
@@ -79,7 +79,7 @@ impl<'a, C: 'static> Local<'a, C> {
         split(&out.bytes).into_iter().filter(is_it).map(|m| parse(E::INFO, m).1).collect()
     }
 
-    /// Sends a message, which begins with its number, and returns all that came back.
+    /// Sends a message, which begins with its number, and returns all replies.
     pub fn send(&self, cx: &mut C, message: &[u8]) -> Result<Vec<Vec<u8>>, Ignored> {
         let job = dispatch(self.around(), cx, self.index, message)?;
         if let Some(mut job) = job {

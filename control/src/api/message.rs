@@ -54,7 +54,7 @@ pub trait Dump: Request {
 pub trait Stream: Request {
     /// A row.
     type Details: Message;
-    /// The message behind the rows.
+    /// The message after the rows.
     type Reply: Message;
 }
 

@@ -1,4 +1,4 @@
-//! Messages on their way out, each behind its header of 16 bytes: eight without meaning, the
+//! Outgoing messages, each after its header of 16 bytes: eight without meaning, the
 //! length (u32, big endian), four without meaning.
 
 use super::message::Message;
@@ -99,7 +99,7 @@ pub fn split(mut bytes: &[u8]) -> Vec<&[u8]> {
     messages
 }
 
-/// `message` as it goes through the socket.
+/// `message` as it is sent over the socket.
 pub fn request<M: Message>(id: u16, message: &M, head: HeadValues) -> Vec<u8> {
     let mut out = Outgoing::default();
     out.message(id, M::INFO, head, |bytes| message.encode(bytes));

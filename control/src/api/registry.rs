@@ -298,7 +298,7 @@ impl<C: 'static> Module<'_, C> {
     }
 
     /// A request for a table in pieces: `piece` gives some rows (as many as 2 ms allow), what
-    /// stands in `retval`, and the reply that comes behind the rows, with a cursor when `retval` is
+    /// stands in `retval`, and the reply that comes after the rows, with a cursor when `retval` is
     /// -165.
     pub fn stream<M: Stream>(
         &mut self,
@@ -310,7 +310,7 @@ impl<C: 'static> Module<'_, C> {
     }
 
     /// As [`stream`](Self::stream), declared as a table like others: clients that wait for no reply
-    /// behind the rows get one all the same.
+    /// after the rows get one all the same.
     pub fn dump_with_end<M: Stream>(
         &mut self,
         piece: impl Fn(&mut C, M) -> (Vec<M::Details>, Retval, M::Reply) + 'static,

@@ -68,11 +68,11 @@ impl<C> Clone for Entry<C> {
 /// Kind of answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
-    /// Name of its reply, or of its rows when nothing comes behind them; none for no answer.
+    /// Name of its reply, or of its rows when nothing comes after them; none for no answer.
     pub reply: Option<&'static str>,
     /// Whether rows come.
     pub is_stream: bool,
-    /// Name of its rows when a reply comes behind them.
+    /// Name of its rows when a reply comes after them.
     pub rows: Option<&'static str>,
     /// Events it registers for.
     pub events: &'static [&'static MessageInfo],

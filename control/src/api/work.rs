@@ -44,7 +44,7 @@ pub trait Work<C> {
     /// room for answers.
     fn step(&mut self, cx: &mut C, around: Registries<'_, C>, out: &mut Outgoing) -> Progress;
 
-    /// Undoes what must not outlive the work; called when the client goes away.
+    /// Cleans up the work when its client has disconnected.
     fn cancel(&mut self, cx: &mut C) {
         let _ = cx;
     }
@@ -99,7 +99,7 @@ pub trait Task<C> {
     /// Does a slice of at most 2 ms.
     fn step(&mut self, cx: &mut C) -> Slice<Self::Reply>;
 
-    /// Undoes what must not outlive the task; called when the client goes away.
+    /// Cleans up the task when its client has disconnected.
     fn cancel(&mut self, cx: &mut C) {
         let _ = cx;
     }

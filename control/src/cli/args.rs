@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt::{self, Display};
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
 use std::str::FromStr;
 
@@ -53,6 +54,31 @@ impl<'a> Args<'a> {
         Self { is_glued: true, ..self }
     }
 
+    /// The remaining text without the blanks inside `10.0.0.0 / 8` and `10.0.0.1 : 80`; `None` if
+    /// it has none there.
+    pub(crate) fn joined(&self) -> Option<String> {
+        let words: Vec<_> = self.remaining().split_ascii_whitespace().collect();
+        let is_split = |words: &[&str]| match words {
+            [addr, "/", len] => addr.parse::<IpAddr>().is_ok() && len.parse::<u8>().is_ok(),
+            [addr, ":", port] => addr.parse::<Ipv4Addr>().is_ok() && port.parse::<u16>().is_ok(),
+            _ => false,
+        };
+        let starts: Vec<_> =
+            (0..words.len()).filter(|at| words.get(*at..*at + 3).is_some_and(is_split)).collect();
+        let is_joined = |at: usize| starts.iter().any(|start| (start + 1..start + 3).contains(&at));
+        let blank = |at: usize| if at == 0 || is_joined(at) { "" } else { " " };
+        let text = words.iter().enumerate().flat_map(|(at, word)| [blank(at), *word]).collect();
+        (!starts.is_empty()).then_some(text)
+    }
+
+    /// Other words, in the same context.
+    pub(crate) fn over<'b>(&self, text: &'b str) -> Args<'b>
+    where
+        'a: 'b,
+    {
+        Args { context: self.context, ..Args::new(text) }
+    }
+
     /// True when no word is left.
     pub fn is_empty(&self) -> bool {
         self.at == self.line.len()
@@ -98,7 +124,7 @@ impl<'a> Args<'a> {
     }
 
     /// Cuts of the next word in two, the longest first part first: that part and the rest of the
-    /// line behind it. None unless words are read as glued.
+    /// line after it. None unless words are read as glued.
     pub(crate) fn cuts(self) -> impl Iterator<Item = (&'a str, Self)> {
         let word = self.peek().filter(|_| self.is_glued).unwrap_or_default();
         let ends = word.char_indices().rev().map(|(at, _)| at);
@@ -194,7 +220,7 @@ impl<'a> Args<'a> {
         self.unknown().meaning(self.peek(), keywords(args))
     }
 
-    /// Goes on with the word at byte `at`, or the first one behind it.
+    /// Continues with the word at byte `at`, or the first one after it.
     fn go_to(&mut self, at: usize) {
         let rest = &self.line.as_bytes()[at..];
         let blanks = rest.iter().position(|b| !is_blank(*b)).unwrap_or(rest.len());
@@ -262,7 +288,7 @@ fn cut<T: FromStr>(word: &str) -> Option<(usize, T)> {
     letters.into_iter().find_map(|(at, _)| Some((at, word[..at].parse().ok()?)))
 }
 
-/// Two values, one behind the other.
+/// Two consecutive values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pair<A, B>(pub A, pub B);
 
@@ -278,7 +304,7 @@ impl<A: PrintValue, B: PrintValue> PrintValue for Pair<A, B> {
     }
 }
 
-/// The rest of the line as it was typed, behind a keyword.
+/// The rest of the line as it was typed, after a keyword.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rest(pub String);
 

@@ -1,5 +1,6 @@
 //! The commands every command line has.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -59,7 +60,36 @@ struct Exec {
 /// Show all commands.
 #[derive(Command)]
 #[command("show cli")]
-struct ShowCli;
+pub(super) struct ShowCli {
+    /// only commands that stop no threads: all of them
+    #[keyword("mp-safe")]
+    _mp_safe: bool,
+    /// only commands that stop all threads: none
+    not_mp_safe: bool,
+    /// only commands that ran, and how often
+    hit: bool,
+    /// clear the numbers of runs
+    clear_hit: bool,
+}
+
+impl<C: 'static> Cli<C> {
+    /// Paths of commands, sorted.
+    pub(super) fn list(&self, show: &ShowCli) -> Output {
+        let tree = self.tree();
+        if show.clear_hit {
+            tree.entries().for_each(|(_, entry)| entry.runs.set(0));
+        }
+        let is_shown = |runs: u64| !show.not_mp_safe && (!show.hit || runs > 0);
+        let all = tree.entries().map(|(path, entry)| (path, entry.runs.get()));
+        let shown: BTreeMap<_, _> = all.filter(|(_, runs)| is_shown(*runs)).collect();
+        if show.hit {
+            let lines = shown.iter().map(|(path, runs)| format!("{path}: {runs}"));
+            return Output::both(lines.collect::<Vec<_>>().join("\n"), shown);
+        }
+        let paths: Vec<_> = shown.into_keys().collect();
+        Output::both(paths.join("\n"), paths)
+    }
+}
 
 /// Wait.
 #[derive(Command)]
@@ -106,6 +136,6 @@ pub(super) fn register<C: 'static>(cli: &mut Cli<C>) {
         Ok(Box::new(Pause(Some(time))))
     });
     cli.task(|_, _: Suspend| Ok(Box::new(Pause(Some(Duration::from_millis(30))))));
-    cli.add::<ShowCli>(|_, _| Ok(Effect::Commands));
+    cli.add::<ShowCli>(|_, show| Ok(Effect::Commands(show)));
     cli.add::<Quit>(|_, _| Ok(Effect::Quit));
 }

@@ -1,10 +1,12 @@
 //! The trait of commands: place in the tree, its arguments, and what it does.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use wire::IpVersion;
 
+use super::builtin::ShowCli;
 use super::pattern::{Pattern, name_of};
 use super::{Args, Error, Line, Output, SessionRequest, Task};
 use crate::feature::Owner;
@@ -20,7 +22,7 @@ pub trait Command: Sized {
     const ABOUT: &'static str;
     /// Arguments in declaration order, for help and completion.
     const ARGS: &'static [ArgInfo] = &[];
-    /// Usage line behind the path, in the notation of `cli/pattern.rs`; made from
+    /// Usage line after the path, in the notation of `cli/pattern.rs`; made from
     /// [`ARGS`](Self::ARGS) when empty. Completion follows it.
     const USAGE: &'static str = "";
     /// Keywords before hidden values that are not in [`ARGS`](Self::ARGS).
@@ -114,7 +116,7 @@ pub struct Described {
     pub path: &'static str,
     /// One line for `help`.
     pub about: &'static str,
-    /// Usage line behind the path, as in [`Command::USAGE`].
+    /// Usage line after the path, as in [`Command::USAGE`].
     pub usage: &'static str,
 }
 
@@ -165,8 +167,8 @@ pub(super) enum Effect<C> {
     Text(String),
     /// Show help for these words.
     Help(String),
-    /// List all commands.
-    Commands,
+    /// List commands.
+    Commands(ShowCli),
     /// Something of the session.
     SessionRequest(SessionRequest),
     /// End the session.
@@ -183,6 +185,8 @@ pub(super) struct Entry<C> {
     usage: &'static str,
     pub secrets: Secrets,
     pub run: Action<C>,
+    /// How often it ran, for `show cli hit`.
+    pub runs: Cell<u64>,
     /// Owner of the command.
     pub owner: Owner,
 }
@@ -205,7 +209,7 @@ impl<C> Entry<C> {
             effect(cx, command.expect("it was read"))
         };
         let (about, args, usage, secrets) = (T::ABOUT, T::ARGS, T::USAGE, Secrets::of::<T>());
-        Self { about, args, usage, secrets, run: Box::new(run), owner: Owner::current() }
+        Self::with(about, args, usage, secrets, Box::new(run))
     }
 
     /// A command that is known only at run time.
@@ -218,10 +222,20 @@ impl<C> Entry<C> {
             if args.is_empty() { Ok(Effect::Done(output)) } else { Err(args.unknown()) }
         };
         let (Described { about, usage, .. }, secrets) = (*command, Secrets::NONE);
-        Self { about, args: &[], usage, secrets, run: Box::new(run), owner: Owner::current() }
+        Self::with(about, &[], usage, secrets, Box::new(run))
     }
 
-    /// Pattern of the words behind the path; `None` when the usage line cannot be read.
+    fn with(
+        about: &'static str,
+        args: &'static [ArgInfo],
+        usage: &'static str,
+        secrets: Secrets,
+        run: Action<C>,
+    ) -> Self {
+        Self { about, args, usage, secrets, run, runs: Cell::new(0), owner: Owner::current() }
+    }
+
+    /// Pattern of the words after the path; `None` when the usage line cannot be read.
     pub fn pattern(&self) -> Option<Pattern> {
         if self.usage.is_empty() {
             return Some(Pattern::of(self.args));
@@ -240,7 +254,7 @@ impl<C> Entry<C> {
         self.args.iter().find(|arg| arg.keywords.iter().any(begins))
     }
 
-    /// Usage line behind the path.
+    /// Usage line after the path.
     pub fn usage(&self) -> String {
         if !self.usage.is_empty() {
             return self.usage.to_owned();
@@ -250,8 +264,8 @@ impl<C> Entry<C> {
     }
 }
 
-/// Parses all of a command's arguments with `read`, trying a second time as if blanks were missing.
-/// The error is that of the first try.
+/// Parses all of a command's arguments with `read`, trying a second time as if blanks were missing,
+/// and a third time without those inside addresses. The error is that of the first try.
 fn read_twice(
     words: Args<'_>,
     known: &'static [ArgInfo],
@@ -261,7 +275,11 @@ fn read_twice(
         read(&mut words)?;
         if words.is_empty() { Ok(()) } else { Err(words.unknown_of(known)) }
     };
-    whole(words).or_else(|why| whole(words.glued()).map_err(|_| why))
+    let tried = whole(words).or_else(|why| whole(words.glued()).map_err(|_| why));
+    match words.joined().filter(|_| tried.is_err()) {
+        Some(text) => whole(words.over(&text)).or(tried),
+        None => tried,
+    }
 }
 
 /// All words that introduce arguments.
@@ -282,7 +300,7 @@ impl ArgInfo {
 
     fn usage(&self) -> String {
         let keyword = self.keywords.first().map_or(String::new(), |k| format!("{k} "));
-        // The words that a value may be say more than its name.
+        // The possible words of a value are more informative than its name.
         let name = if self.values.contains('|') { self.values } else { self.name };
         match self.kind {
             Kind::Flag => format!("[{}]", keyword.trim_end()),

@@ -1,5 +1,6 @@
 //! Help and completion: the words that may come next on a line.
 
+use infra::order::Order;
 use std::fmt;
 
 use serde::Serialize;
@@ -52,7 +53,7 @@ impl fmt::Display for Help {
 pub struct Page {
     /// Its words.
     pub path: String,
-    /// The part behind them.
+    /// The part after them.
     pub usage: String,
     /// One line about it.
     pub about: &'static str,
@@ -74,7 +75,7 @@ impl<C: 'static> Cli<C> {
                 .collect(),
         };
         let mut pages: Vec<_> = self.tree().entries().map(page).collect();
-        pages.sort_by(|a, b| a.path.cmp(&b.path));
+        pages.order_by(|a, b| a.path.cmp(&b.path));
         pages
     }
 
@@ -119,7 +120,7 @@ impl<C: 'static> Cli<C> {
         found
     }
 
-    /// Output of `?` behind `line`: continuations of the command, or the words that begin so.
+    /// Output of `?` after `line`: continuations of the command, or the words that begin so.
     pub(crate) fn explain(&self, cx: &C, line: &str) -> Result<Output, Error> {
         if line.is_empty() || line.ends_with([' ', '\t']) {
             return self.help(cx, line);
@@ -215,7 +216,7 @@ impl<C: 'static> Cli<C> {
     }
 }
 
-/// Possible continuations behind the rest of a line.
+/// Possible continuations after the rest of a line.
 fn expected<C>(entry: &Entry<C>, mut args: Args<'_>) -> Vec<Expected> {
     let pattern = entry.pattern();
     pattern.map_or_else(Vec::new, |p| p.expected(std::iter::from_fn(|| args.word())))
@@ -238,7 +239,7 @@ fn word_of(arg: &ArgInfo) -> String {
 /// Its help, and which numbers it may be.
 fn about(arg: &ArgInfo) -> String {
     match arg.range {
-        // What every number of the type is says nothing.
+        // The range of the whole type is not informative.
         "" | "0-4294967295" | "0-18446744073709551615" => arg.help.to_owned(),
         range => format!("{} ({range})", arg.help),
     }
@@ -257,6 +258,6 @@ fn paths(prefix: &str) -> Vec<String> {
             format!("{folder}{}{slash}", entry.file_name().to_string_lossy())
         })
         .collect();
-    found.sort();
+    found.order();
     found
 }

@@ -6,7 +6,7 @@
 use super::matching::Matcher;
 use super::{Candidate, Error, Output};
 
-/// Most filters behind a command.
+/// Limit of filters after a command.
 const MOST: usize = 8;
 /// Longest line that is kept until its end comes; the rest counts as a line of its own.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -28,7 +28,7 @@ enum Filter {
     Count(usize),
 }
 
-/// The filters behind a command.
+/// The filters after a command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filters {
     all: Vec<Filter>,
@@ -56,7 +56,7 @@ fn bars(line: &str) -> Vec<usize> {
     found
 }
 
-/// The word behind the bar at byte `at`.
+/// The word after the bar at byte `at`.
 fn name(line: &str, at: usize) -> &str {
     line[at + 1..].split_whitespace().next().unwrap_or_default()
 }
@@ -65,7 +65,7 @@ fn is_filter(name: &str) -> bool {
     NAMES.iter().any(|(known, _)| *known == name)
 }
 
-/// The command, and the filters behind it as they were written.
+/// The command, and the filters after it as they were written.
 fn split(line: &str) -> Result<(&str, Vec<&str>), Error> {
     let bars = bars(line);
     let is_shown = line.split_whitespace().next().is_some_and(|first| "show".starts_with(first));
@@ -112,7 +112,7 @@ impl Filters {
         let mut filters = Self::default();
         for text in written {
             let (name, pattern) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-            // As behind a shell's bar.
+            // As after the pipe of a shell.
             let (name, pattern) = match (name, pattern.trim()) {
                 ("grep" | "egrep", pattern) => match pattern.strip_prefix("-v ") {
                     Some(pattern) => ("exclude", pattern.trim()),
@@ -169,7 +169,7 @@ impl Filters {
         self.lines(&text, out);
     }
 
-    /// The rest, once no more comes.
+    /// Filters the rest, at the end of the output.
     pub fn finish(&mut self, out: &mut Output) {
         let rest = std::mem::take(&mut self.open);
         self.lines(&rest, out);
@@ -220,7 +220,7 @@ fn unquoted(pattern: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Output of `show x` with filters behind it, coming in pieces of three bytes.
+    /// Output of `show x` with filters after it, coming in pieces of three bytes.
     fn filtered(filters: &str, text: &str) -> String {
         let line = format!("show x {filters}");
         let (command, mut filters) = Filters::of(&line).unwrap();

@@ -99,7 +99,7 @@ impl Matcher {
     }
 }
 
-/// The set behind `[`.
+/// The set after `[`.
 fn set(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<One, String> {
     let is_negated = chars.next_if_eq(&'^').is_some();
     let mut ranges = Vec::new();
@@ -150,7 +150,7 @@ impl Alternative {
         self.reach(at, 0);
     }
 
-    /// Notes a place, and those behind repeated steps, which may be there no time at all.
+    /// Notes a place, and those after repeated steps, which may be there no time at all.
     fn reach(&self, at: &mut [bool], number: usize) {
         at[number] = true;
         let skipped = self.steps[number..].iter().take_while(|step| step.is_repeated).count();

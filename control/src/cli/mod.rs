@@ -43,7 +43,7 @@ pub use output::Output;
 pub use print::{Line, Print, PrintValue, is_printable, is_word};
 pub use run::{Reply, Run, Step, Task};
 pub use sessions::{Session, Sessions};
-pub use source::{is_open, joined};
+pub use source::{Joining, joined};
 pub use terminal::SessionRequest;
 
 pub(crate) use error::{Place, nearest};
@@ -203,7 +203,7 @@ impl<C: 'static> Cli<C> {
         self.commands.borrow_mut().limit = Some(limit);
     }
 
-    /// Path of the command that a line gives, and the text behind it; `None` if there is none.
+    /// Path of the command that a line gives, and the text after it; `None` if there is none.
     pub fn command_on(&self, line: &str) -> Option<(String, String)> {
         let line = self.macros.expand(line);
         let (tree, mut args) = (self.tree(), Args::new(&line));

@@ -109,7 +109,7 @@ impl Output {
         self.parts.is_empty()
     }
 
-    /// Adds `more` behind what is there.
+    /// Appends `more`.
     pub fn append(&mut self, mut more: Self) {
         self.parts.append(&mut more.parts);
     }

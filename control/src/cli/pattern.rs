@@ -12,7 +12,7 @@
 //! | `… \| …` | one or the other |
 //! | `x...` | any number of times |
 //!
-//! It is derived word by word (Brzozowski, Antimirov): what is left of a pattern behind a word are
+//! It is derived word by word (Brzozowski, Antimirov): what is left of a pattern after a word are
 //! patterns again.
 
 use super::{ArgInfo, Kind};
@@ -190,7 +190,7 @@ fn reachable(all: &[Pattern]) -> impl Iterator<Item = (usize, &Pattern)> {
     all.iter().enumerate().take(needed.map_or(all.len(), |at| at + 1))
 }
 
-/// The name of a value without what is said of it behind a colon.
+/// The name of a value without what is said of it after a colon.
 pub(super) fn name_of(value: &'static str) -> &'static str {
     value.split_once(':').map_or(value, |(name, _)| name)
 }

@@ -13,7 +13,7 @@ pub trait Print: Command + PartialEq + Debug {
     const STAGE: Stage;
     /// Words of the command that takes this one back, in the notation of
     /// [`undo`](crate::configuration::undo); empty where the usual ones do: `del` instead of `add`,
-    /// `del` or `disable` behind it.
+    /// `del` or `disable` after it.
     const UNDO: &'static str = "";
 
     /// Writes the arguments, in words that `parse` takes.

@@ -136,6 +136,7 @@ impl<C: 'static> Cli<C> {
         }
         let words = args;
         let mut run = |at: usize, entry: &Entry<C>, args: &mut Args<'_>| {
+            entry.runs.set(entry.runs.get() + 1);
             guarded(|| (entry.run)(cx, args))
                 .map(|effect| (at, effect))
                 .map_err(|e| e.under(&tree.node(at).path))
@@ -249,7 +250,7 @@ impl<C: 'static> Run<C> {
         self.is_unpaged = filters.is_unpaged;
         let is_output = matches!(
             effect,
-            Effect::Done(_) | Effect::Task(_) | Effect::Help(_) | Effect::Commands
+            Effect::Done(_) | Effect::Task(_) | Effect::Help(_) | Effect::Commands(_)
         );
         if !is_output && !filters.is_none() {
             return Err(
@@ -266,11 +267,7 @@ impl<C: 'static> Run<C> {
             Effect::Help(words) => shown = cli.help(cx, &words)?,
             Effect::Exec(path) => self.nest("exec", || Source::file(&path))?,
             Effect::Text(text) => self.nest("uncomment", || Ok(Source::text(text)))?,
-            Effect::Commands => {
-                let mut paths = cli.paths();
-                paths.sort_unstable();
-                shown = Output::both(paths.join("\n"), paths);
-            }
+            Effect::Commands(show) => shown = cli.list(&show),
             Effect::SessionRequest(session_request) => {
                 self.session_request = Some(session_request);
                 return Ok(Step::Sleep(Duration::ZERO));

@@ -224,16 +224,65 @@ pub fn joined(text: &str) -> Cow<'_, str> {
     joined.replace(" \\ ", "   ").into()
 }
 
-/// True when the command goes on with the next line: it ends inside `{ }` or with a backslash.
-pub fn is_open(text: &str) -> bool {
-    let is_comment = text.trim_ascii_start().starts_with('#');
-    if !is_comment && ends_joined(text.as_bytes()) {
-        return true;
+/// Whether a command continues with the next line, line by line: inside `{ }`, or after a
+/// backslash. Each line is read once, however long the command gets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Joining {
+    depth: usize,
+    is_continued: bool,
+}
+
+impl Joining {
+    /// Takes a line of a command; true when the command continues with the next one. A line that
+    /// begins a command and is a comment never does.
+    pub fn take(&mut self, line: &str) -> bool {
+        if !self.is_continued && line.trim_ascii_start().starts_with('#') {
+            return false;
+        }
+        self.depth = line.bytes().fold(self.depth, |depth, byte| match byte {
+            b'{' => depth + 1,
+            b'}' => depth.saturating_sub(1),
+            _ => depth,
+        });
+        self.is_continued = self.depth > 0 || ends_joined(line.as_bytes());
+        self.is_continued
     }
-    let open = text.bytes().fold(0_usize, |depth, byte| match byte {
-        b'{' => depth + 1,
-        b'}' => depth.saturating_sub(1),
-        _ => depth,
-    });
-    open > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Joining;
+
+    /// Result of [`Joining`] for the last line, from the whole text.
+    fn is_open(lines: &[&str]) -> bool {
+        let text = lines.join("\n");
+        if text.trim_start().starts_with('#') {
+            return false;
+        }
+        let depth = text.bytes().fold(0_usize, |depth, byte| match byte {
+            b'{' => depth + 1,
+            b'}' => depth.saturating_sub(1),
+            _ => depth,
+        });
+        depth > 0 || text.trim_end_matches([' ', '\t']).ends_with('\\')
+    }
+
+    proptest! {
+        #[test]
+        fn commands_end_where_their_whole_text_does(
+            lines in prop::collection::vec("[a{}#\\\\ ]{0,5}", 1..8),
+        ) {
+            let (mut joining, mut of) = (Joining::default(), Vec::new());
+            for line in &lines {
+                of.push(line.as_str());
+                let is_continued = joining.take(line);
+                prop_assert_eq!(is_continued, is_open(&of), "{:?}", of);
+                if !is_continued {
+                    (joining, of) = (Joining::default(), Vec::new());
+                }
+            }
+        }
+    }
 }

@@ -160,6 +160,41 @@ fn run(text: &str) -> String {
     toy().run(&mut Toy::default(), text).text()
 }
 
+/// Meet at an end.
+#[derive(Command)]
+#[command("meet")]
+struct Meet {
+    /// address and port
+    #[positional]
+    end: std::net::SocketAddrV4,
+}
+
+#[test]
+fn blanks_may_stand_inside_addresses() {
+    let words = "in 10.0.0.0 / 8 to 2001:db8:: / 32 10.0.0.1 : 80 a / 8 10.0.0.1 / x";
+    let joined = "in 10.0.0.0/8 to 2001:db8::/32 10.0.0.1:80 a / 8 10.0.0.1 / x";
+    assert_eq!(Args::new(words).joined().as_deref(), Some(joined));
+    assert_eq!(Args::new("10.0.0.1/8 :").joined(), None);
+    let mut cli = Cli::new();
+    cli.command(|_: &mut Toy, m: Meet| Ok(m.end.to_string()));
+    let run = |line: &str| cli.run(&mut Toy::default(), line).text();
+    assert_eq!(run("meet 10.0.0.1 : 80"), "10.0.0.1:80\n");
+    assert!(run("meet 10.0.0.1 : x").contains("10.0.0.1 : x"));
+}
+
+#[test]
+fn commands_are_counted() {
+    let mut cli = Cli::new();
+    cli.command(|_: &mut Toy, m: Meet| Ok(m.end.to_string()));
+    let run = |line: &str| cli.run(&mut Toy::default(), line).text();
+    run("meet 10.0.0.1:80");
+    run("meet 10.0.0.1:81");
+    assert_eq!(run("show cli hit"), "meet: 2\nshow cli: 1\n");
+    assert_eq!(run("show cli not-mp-safe"), "");
+    assert!(run("show cli mp-safe").contains("meet\n"));
+    assert!(!run("show cli hit clear-hit").contains("meet"));
+}
+
 #[test]
 fn arguments_come_in_any_order() {
     let thing = CreateThing {
@@ -808,11 +843,12 @@ fn a_secret_is_neither_noted_nor_repeated() {
     let (long, word) = ("x ".repeat(2_000_000), "cd34".repeat(1_000_000));
     assert!(!run(&format!("toy key 1 {long} shared-key ab12")).contains("ab12"));
     assert_eq!(run(&format!("toy key 1 {word} shared-key ab12")).len(), 32);
-    let start = std::time::Instant::now();
+    let start = processor_time();
     assert!(run(&format!("nothing {word}")).len() > word.len());
     assert!(run(&format!("{word} nothing")).len() > word.len());
     assert!(run(&format!("toy {word}")).len() > word.len());
-    assert!(start.elapsed() < Duration::from_secs(10), "a long word is like none");
+    let took = processor_time() - start;
+    assert!(took < Duration::from_secs(10), "a long word is like none: {took:?}");
     assert_eq!(run("toy key shared-key"), "toy key: missing shared-key\n");
     let noted: Vec<_> = events.newest(100).into_iter().map(|event| event.text).collect();
     assert!(noted.contains(&"toy key 1 shared-key <hidden>".to_owned()), "{noted:?}");
@@ -826,15 +862,21 @@ fn a_secret_is_neither_noted_nor_repeated() {
     assert_eq!(format!("{key:?}"), "ToyKey { number: 1, shared_key: <hidden>, other: None }");
 }
 
+/// Processor time of this thread: on a machine with other things to do, a turn takes longer.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 #[test]
 fn lines_without_commands_take_turns() {
     let cli = toy();
     let mut run = Run::new(&("\n#\n".repeat(500_000) + "show steps"));
     let (mut cx, mut out, mut turns) = (Toy::default(), Output::none(), 0);
     loop {
-        let start = std::time::Instant::now();
+        let start = processor_time();
         let step = run.step(&cli, &mut cx, &mut out);
-        assert!(start.elapsed() < Duration::from_millis(500), "a turn is short");
+        assert!(processor_time() - start < Duration::from_millis(500), "a turn is short");
         turns += 1;
         if let Step::Done(_) = step {
             break;

@@ -22,7 +22,7 @@ pub(super) struct Node<E> {
     pub children: Vec<(&'static str, usize)>,
     /// The command with this path.
     pub entry: Option<Rc<E>>,
-    /// Next words that lead nowhere now.
+    /// Next words that lead to no command now.
     spare: Vec<(&'static str, usize)>,
     /// The child found last: the lines of a file mostly begin alike.
     recent: Cell<usize>,
@@ -95,7 +95,7 @@ impl<E> Tree<E> {
         new
     }
 
-    /// Takes away the commands that `is_it` says, and the words that lead nowhere then.
+    /// Removes the commands selected by `is_it`, and words that no longer lead to a command.
     pub fn remove(&mut self, is_it: impl Fn(&E) -> bool) {
         for node in &mut self.nodes {
             node.entry.take_if(|entry| is_it(entry));
@@ -150,7 +150,7 @@ impl<E> Tree<E> {
         Ok(at)
     }
 
-    /// The node of a longer path whose next word stands behind the first of `args`, and the words
+    /// The node of a longer path whose next word stands after the first of `args`, and the words
     /// around that one.
     pub fn longer(&self, at: usize, args: Args<'_>) -> Option<(usize, String)> {
         let words: Vec<_> = args.remaining().split_ascii_whitespace().collect();

@@ -8,7 +8,7 @@ use crate::cli::Args;
 /// Threads and the CPUs they run on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    /// CPU of the main data-plane work.
+    /// CPU of the main data-plane work; the usual one if `None`.
     pub main_core: Option<u32>,
     /// CPUs of the workers, one each.
     pub corelist_workers: Option<CpuList>,
@@ -27,6 +27,7 @@ pub struct Cpu {
 impl Section for Cpu {
     fn word(&mut self, word: &str, args: &mut Args<'_>) -> Result<(), Error> {
         match word {
+            "main-core" if args.keyword("auto") => self.main_core = None,
             "main-core" => self.main_core = Some(args.value(word)?),
             "corelist-workers" => self.corelist_workers = Some(corelist(args)?),
             "coremask-workers" => self.corelist_workers = Some(mask(args)?),

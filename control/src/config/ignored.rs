@@ -75,15 +75,12 @@ pub const IGNORED: &[Ignored] = &[
     ),
     ("http", Needless, SEGMENTLESS, SEGMENTS),
     ("interface", Loss, "`set interface rx-mode' sets it", RX_MODES),
-    ("ip", Loss, "`ip table add 0 name NAME' names it", &["default-table-name <name>"]),
     ("ip6", Needless, GROWS, &["hash-buckets <n>", "heap-size <size>"]),
-    ("ip6", Loss, "`ip6 table add 0 name NAME' names it", &["default-table-name <name>"]),
     ("ipsec", Needless, GROWS, &["spd-fast-path-num-buckets <n>", "num-buckets <n>"]),
     ("ipsec", Needless, GROWS, &["ip4 { … }", "ip6 { … }", "async-handoff-queue-size <n>"]),
     ("ipsec ip4", Needless, GROWS, &["num-buckets <n>"]),
     ("ipsec ip6", Needless, GROWS, &["num-buckets <n>"]),
     ("l2fib", Needless, GROWS, &["table-size <size>", "num-buckets <n>"]),
-    ("l2learn", Loss, "`set bridge-domain default-learn-limit' sets it", &["limit <n>"]),
     (
         "l2tp",
         Needless,
@@ -183,12 +180,6 @@ pub const IGNORED: &[Ignored] = &[
     ("test_plugin_path", Needless, VAT, &["<folder>"]),
     ("tls", Loss, NO_TLS, SEGMENTS),
     ("tls", Loss, NO_TLS, &["use-test-cert-in-ca", "ca-cert-path <file>"]),
-    (
-        "trace",
-        Loss,
-        "`set trace timestamp-format' sets it",
-        &["timestamp-format relative|unix|datetime"],
-    ),
     ("tuntap", Needless, "no device exists until a command creates one", &["disable"]),
     ("tuntap", Loss, "`create tap' and `create tun' make devices", TUNTAP),
     ("udp", Needless, CHECKSUMS, &["no-csum-offload"]),
@@ -211,7 +202,6 @@ pub const IGNORED: &[Ignored] = &[
         &["coalesce-frames <n>", "coalesce-time <seconds>"],
     ),
     ("vhost-user", Needless, "there are no core files", &["dont-dump-memory"]),
-    ("vlib", Loss, "`event-logger resize' sets it", &["elog-events <n>"]),
     ("vlib", Loss, "`event-logger save' writes events to a file", &["elog-post-mortem-dump"]),
     (
         "vlib",
@@ -284,6 +274,15 @@ pub const FORMER: &[(&[&str], Weight, &str)] = &[
 /// Stanzas of others by the name under which their settings are here.
 pub const RENAMED: &[(&str, &str)] =
     &[("lcpng", "linux-cp"), ("vcdp", "sfdp"), ("acl", "acl-plugin")];
+
+/// Words that are commands: the stanza, the words, and the command for their value.
+pub const COMMANDS: &[(&str, &str, &str)] = &[
+    ("ip", "default-table-name <name>", "ip table add 0 name"),
+    ("ip6", "default-table-name <name>", "ip6 table add 0 name"),
+    ("l2learn", "limit <n>", "set bridge-domain default-learn-limit"),
+    ("trace", "timestamp-format relative|unix|datetime", "set trace timestamp-format"),
+    ("vlib", "elog-events <n>", "event-logger resize"),
+];
 
 /// Words with effect in blocks that a feature reads itself.
 pub const INSIDE: &[(&str, &[&str])] = &[(

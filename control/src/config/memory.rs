@@ -40,7 +40,7 @@ pub struct Memory {
     pub main_heap_size: Option<Size>,
     /// Pages of the main heap.
     pub main_heap_page_size: PageSize,
-    /// Huge pages to use where "default huge page" is asked for.
+    /// Page size meant by "default huge page".
     pub default_hugepage_size: Option<Size>,
     /// Most memory for packet buffers and rings.
     pub physmem_max_size: Option<Size>,
@@ -66,7 +66,7 @@ pub enum Layout {
     /// Side by side.
     #[default]
     Packed,
-    /// None in two pages.
+    /// None crosses a page boundary.
     Natural,
 }
 

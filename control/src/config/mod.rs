@@ -66,6 +66,8 @@ pub struct Config {
     pub others: Vec<Stanza>,
     /// Words and stanzas without effect.
     pub notices: Vec<Notice>,
+    /// Commands that words of other stanzas stand for.
+    pub commands: Vec<String>,
 }
 
 impl Config {
@@ -113,7 +115,7 @@ impl Config {
             "plugin_path" => return self.plugins.set_path(stanza),
             word if usage::is_known(word) => {
                 let mut stanza = stanza.clone();
-                usage::read(&mut stanza, &mut self.notices)?;
+                usage::read(&mut stanza, &mut self.notices, &mut self.commands)?;
                 self.others.push(stanza);
                 return Ok(());
             }

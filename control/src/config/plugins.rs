@@ -99,7 +99,7 @@ fn is_same(one: &str, other: &str) -> bool {
     bare(one).replace('_', "-") == bare(other).replace('_', "-")
 }
 
-/// The name of a plugin without what files have behind it.
+/// The name of a plugin without what files have after it.
 fn bare(written: &str) -> &str {
     let written = written.strip_suffix(".so").unwrap_or(written);
     written.strip_suffix("_plugin").unwrap_or(written)

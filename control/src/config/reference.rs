@@ -18,7 +18,26 @@ pub const REFERENCE: &[Entry] = &[
     ("node", "Variants of node functions, by node name, or `default' for all.", NODE),
     ("logging", "The log.", LOGGING),
     ("plugins", "Plugins, built in and in files.", PLUGINS),
-    ("ip", "IP routing.", &[("route-counters on|off|auto", "per-route counters")]),
+    (
+        "ip",
+        "IP routing.",
+        &[
+            ("route-counters on|off|auto", "per-route counters"),
+            ("default-table-name <name>", "name of IPv4 table 0"),
+        ],
+    ),
+    ("ip6", "IPv6 routing.", &[("default-table-name <name>", "name of IPv6 table 0")]),
+    (
+        "l2learn",
+        "Learning of MAC addresses.",
+        &[("limit <n>", "addresses that a bridge domain learns at most")],
+    ),
+    (
+        "trace",
+        "Packet traces.",
+        &[("timestamp-format relative|unix|datetime", "format of timestamps")],
+    ),
+    ("vlib", "The event log.", &[("elog-events <n>", "events kept")]),
     (
         "punt",
         "Packets punted to host programs.",
@@ -179,7 +198,7 @@ const UNIX: &[(&str, &str)] = &[
 ];
 
 const CPU: &[(&str, &str)] = &[
-    ("main-core <n>", "CPU of control, or of the data plane without workers"),
+    ("main-core <n>|auto", "CPU of control, or of the data plane without workers"),
     ("workers <n>", "number of worker threads"),
     ("corelist-workers <list>", "CPUs of the workers, such as 2,4-6"),
     ("coremask-workers <mask>", "the same as a hexadecimal mask"),

@@ -190,6 +190,7 @@ fn values_are_read() {
     assert_eq!("1,1".parse::<CpuList>(), Err(()));
     assert_eq!("localhost:5002".parse(), Ok(Listen::Tcp("localhost:5002".into())));
     assert_eq!("./cli.sock".parse(), Ok(Listen::Unix("./cli.sock".into())));
+    assert_eq!(parse("cpu { main-core 2 main-core auto }").cpu.main_core, None);
     let cpu = parse("cpu { coremask-workers 0x1e }").cpu;
     assert_eq!(cpu.corelist_workers, Some(CpuList(vec![1, 2, 3, 4])));
 }
@@ -249,6 +250,22 @@ fn what_has_no_effect_is_noted_with_its_line() {
     let dpdk = parse("dpdk { dev 0000:02:00.0 { workers 0 name x tso on } no-multi-seg }");
     let words: Vec<_> = dpdk.others[0].body.split_whitespace().collect();
     assert_eq!(words, ["dev", "0000:02:00.0", "{", "name", "x", "}"]);
+}
+
+#[test]
+fn words_may_be_commands() {
+    let config = parse(
+        "ip { route-counters on default-table-name red } l2learn { limit 7 } vlib { elog-events 9 }",
+    );
+    let commands = [
+        "ip table add 0 name red",
+        "set bridge-domain default-learn-limit 7",
+        "event-logger resize 9",
+    ];
+    assert_eq!(config.commands, commands);
+    assert_eq!(config.others[0].body.trim(), "route-counters on");
+    assert!(config.notices.is_empty());
+    assert!(Config::parse("l2learn { limit many }", &[]).is_err());
 }
 
 proptest! {

@@ -1,17 +1,26 @@
 //! Reading words by their usage, as [`REFERENCE`] and [`IGNORED`] have it.
 
-use super::ignored::{FORMER, IGNORED, INSIDE, RENAMED};
+use super::ignored::{COMMANDS, FORMER, IGNORED, INSIDE, RENAMED};
 use super::notice::{Notice, Weight};
 use super::reference::REFERENCE;
 use super::stanza::{Error, Stanza};
 use super::values::Size;
 use crate::cli::{Args, Place, nearest};
 
-/// A usage that words may follow, with the notice they get if they have no effect.
+/// Effect of words that no feature reads.
+#[derive(Clone, Copy)]
+enum Effect {
+    /// None, which a notice says.
+    None((Weight, &'static str)),
+    /// That of a command, with the value behind it.
+    Command(&'static str),
+}
+
+/// A usage that words may follow, with their effect unless a feature reads them.
 #[derive(Clone, Copy)]
 struct Usage {
     text: &'static str,
-    ignored: Option<(Weight, &'static str)>,
+    effect: Option<Effect>,
 }
 
 impl Usage {
@@ -58,20 +67,26 @@ fn usages(stanza: &str) -> Vec<Usage> {
     let read = read.map(|(text, _)| *text);
     let inside = INSIDE.iter().filter(|row| row.0 == stanza).flat_map(|row| row.1).copied();
     let ignored = IGNORED.iter().filter(|row| row.0 == stanza).flat_map(|row| {
-        let notice = Some((row.1, row.2));
-        row.3.iter().map(move |text| Usage { text, ignored: notice })
+        let effect = Some(Effect::None((row.1, row.2)));
+        row.3.iter().map(move |text| Usage { text, effect })
     });
-    let with_effect = read.chain(inside).map(|text| Usage { text, ignored: None });
-    // What is in both has the reason of the second.
-    let mut all: Vec<_> = ignored.collect();
+    let commands = COMMANDS.iter().filter(|row| row.0 == stanza);
+    let commands = commands.map(|row| Usage { text: row.1, effect: Some(Effect::Command(row.2)) });
+    let with_effect = read.chain(inside).map(|text| Usage { text, effect: None });
+    // What is in both has the effect of the second.
+    let mut all: Vec<_> = ignored.chain(commands).collect();
     let known: Vec<_> = all.iter().map(|usage| usage.text).collect();
     all.extend(with_effect.filter(|usage| !known.contains(&usage.text)));
     all
 }
 
-/// Reads a stanza that features know: checks all its words, notes those without effect and blanks
-/// them out, so that features find their own words only.
-pub(super) fn read(stanza: &mut Stanza, notices: &mut Vec<Notice>) -> Result<(), Error> {
+/// Reads a stanza that features know: checks all its words, notes those without effect or with that
+/// of a command and blanks them out, so that features find their own words only.
+pub(super) fn read(
+    stanza: &mut Stanza,
+    notices: &mut Vec<Notice>,
+    commands: &mut Vec<String>,
+) -> Result<(), Error> {
     let ignored: Vec<_> = IGNORED.iter().filter(|row| row.0 == stanza.word).collect();
     if let Some((_, weight, why)) = FORMER.iter().find(|row| row.0.contains(&stanza.word.as_str()))
     {
@@ -89,9 +104,17 @@ pub(super) fn read(stanza: &mut Stanza, notices: &mut Vec<Notice>) -> Result<(),
     let mut found = Vec::new();
     walk(&stanza.word, &stanza.body, stanza.args(), &mut found).map_err(|e| stanza.locate(e))?;
     let mut body = stanza.body.clone().into_bytes();
-    for (from, to, notice) in found {
+    for (from, to, effect) in found {
         let words = stanza.body[from..to].split_whitespace().collect::<Vec<_>>().join(" ");
-        notices.push(stanza.notice(stanza.line_of(from), &words, notice));
+        match effect {
+            Effect::None(notice) => {
+                notices.push(stanza.notice(stanza.line_of(from), &words, notice));
+            }
+            Effect::Command(command) => {
+                let value = words.rsplit(' ').next().unwrap_or_default();
+                commands.push(format!("{command} {value}"));
+            }
+        }
         body[from..to].iter_mut().filter(|b| **b != b'\n').for_each(|b| *b = b' ');
     }
     stanza.body = String::from_utf8(body).expect("whole words were blanked out");
@@ -125,8 +148,8 @@ pub(super) fn note_words(stanza: &Stanza, notices: &mut Vec<Notice>) {
     }
 }
 
-/// Byte positions of words without effect, and the notices they get.
-type Found = Vec<(usize, usize, (Weight, &'static str))>;
+/// Byte positions of words that no feature reads, and their effects.
+type Found = Vec<(usize, usize, Effect)>;
 
 /// Reads all words by the usages of a stanza, and those in their blocks; `body` is all of it.
 fn walk(stanza: &str, body: &str, mut args: Args<'_>, found: &mut Found) -> Result<(), Error> {
@@ -152,8 +175,8 @@ fn walk(stanza: &str, body: &str, mut args: Args<'_>, found: &mut Found) -> Resu
             return Err(wrong.map_or_else(unknown, |(_, e)| e));
         };
         args = rest;
-        if let Some(notice) = usage.ignored {
-            found.push((from, place(&args), notice));
+        if let Some(effect) = usage.effect {
+            found.push((from, place(&args), effect));
         }
         // Options of both kinds of devices are the same.
         let first = usage.first().map_or("", |first| if first == "vdev" { "dev" } else { first });
@@ -162,7 +185,7 @@ fn walk(stanza: &str, body: &str, mut args: Args<'_>, found: &mut Found) -> Resu
             let mut inside = Vec::new();
             walk(&inner, body, block, &mut inside)?;
             // Those in a block that has no effect are noted with it.
-            found.extend(inside.into_iter().filter(|_| usage.ignored.is_none()));
+            found.extend(inside.into_iter().filter(|_| usage.effect.is_none()));
         }
     }
     Ok(())

@@ -6,6 +6,7 @@
 mod hash;
 pub mod undo;
 
+use infra::order::Order;
 use std::any::Any;
 use std::fmt;
 
@@ -155,7 +156,7 @@ impl Lines<'_> {
         self.push_in(stage, u64::from(place) << 1, command);
     }
 
-    /// The place right behind all of a place.
+    /// The place right after all of a place.
     pub fn behind(place: u32) -> u64 {
         u64::from(place) << 1 | 1
     }
@@ -290,7 +291,7 @@ impl<C: 'static> Task<C> for Hiding<C> {
 impl Collected {
     /// The rows in the order in which they can run.
     fn in_order(mut self) -> Vec<Row> {
-        self.rows.iter_mut().for_each(|stage| stage.sort_by_key(|(place, _)| *place));
+        self.rows.iter_mut().for_each(|stage| stage.order_by_key(|(place, _)| *place));
         self.rows.into_iter().flatten().map(|(_, row)| row).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Commands that take others back.
 //!
 //! [`Print::UNDO`] has words with places for those of the command: `{}` for all its arguments,
-//! `{2}` for the second, `{2..}` for those from the second on, `{table}` for the one behind the
+//! `{2}` for the second, `{2..}` for those from the second on, `{table}` for the one after the
 //! word `table`, `{?table}` for nothing but only if that word is there. What stands in `[ ]` is
 //! left out when a place in it has nothing, and `|` separates alternatives: the first counts that
 //! has something for all its places. With `=` or `set` in front, a command that the same one takes
@@ -76,7 +76,7 @@ fn place(word: &str, words: &[&str]) -> Option<String> {
     Some(format!("{before}{found}{}", place(behind, words)?))
 }
 
-/// The command with `del` instead of `add`, or with `del` or `disable` behind it.
+/// The command with `del` instead of `add`, or with `del` or `disable` after it.
 fn usual(path: &str, printed: &str, args: &[ArgInfo], usage: &str) -> Option<Undo> {
     let is_there = |word: &str| {
         let is_flag = |a: &ArgInfo| a.kind == Kind::Flag && a.keywords.contains(&word);

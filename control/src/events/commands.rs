@@ -149,7 +149,7 @@ impl EventLog {
         Shown { kept, size, running, noted: noted.collect(), events }
     }
 
-    /// Sets which topics are noted and says which are.
+    /// Selects the recorded topics, and returns them.
     fn trace(&self, trace: &Trace) -> Output {
         let chosen = [
             (Topic::Api, trace.api),

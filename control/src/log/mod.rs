@@ -86,7 +86,7 @@ struct Class {
 }
 
 impl Log {
-    /// An empty log that is copied to nowhere but standard error.
+    /// An empty log that is copied to standard error only.
     pub fn new() -> Self {
         let mut ring = Ring {
             entries: VecDeque::new(),
@@ -271,7 +271,7 @@ impl Ring {
 }
 
 impl ClassLevel {
-    /// Takes over what `from` says.
+    /// Applies the levels and limits that `from` sets.
     fn take(&mut self, from: &Self) {
         self.level = from.level.or(self.level);
         self.syslog_level = from.syslog_level.or(self.syslog_level);
@@ -279,7 +279,7 @@ impl ClassLevel {
     }
 }
 
-/// Text of an entry, without control characters: behind an end of line it is indented, so that no
+/// Text of an entry, without control characters: after an end of line it is indented, so that no
 /// peer writes entries of its own.
 fn plain(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(LONGEST));

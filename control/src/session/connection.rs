@@ -36,7 +36,7 @@ enum Event {
     Turn,
     /// Another session ends this one.
     Killed,
-    /// The client does not say what it is.
+    /// The client does not identify itself.
     Undecided,
 }
 

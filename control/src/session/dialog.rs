@@ -17,7 +17,7 @@ use super::job::Job;
 use super::pager::Pager;
 use super::telnet::{ASK_WINDOW, DO, Decoder, Event, FRAMES, GREETING, IAC};
 use super::terminal::{self, Terminal};
-use crate::cli::{Error, Output, SHOWN, Session, Step, is_open, joined};
+use crate::cli::{Error, Joining, Output, SHOWN, Session, Step, joined};
 use crate::turn::Turn;
 use dialect::Dialect;
 use framed::is_cancel;
@@ -43,6 +43,7 @@ pub(super) struct Dialog<C: 'static> {
     line: Vec<u8>,
     /// Earlier lines of a command whose braces are open.
     block: String,
+    joining: Joining,
     work: Option<Work<C>>,
     session: Session,
     origin: Rc<str>,
@@ -50,7 +51,7 @@ pub(super) struct Dialog<C: 'static> {
     prompts: bool,
     /// The client sends no more.
     ended: bool,
-    /// We do not listen any more.
+    /// Whether input is no longer read.
     closing: bool,
 }
 
@@ -100,6 +101,7 @@ impl<C: 'static> Dialog<C> {
             events: VecDeque::new(),
             line: Vec::new(),
             block: String::new(),
+            joining: Joining::default(),
             work: None,
             origin: format!("CLI {user}").trim_end().into(),
             session: server.0.cli.sessions().open(peer),
@@ -173,7 +175,7 @@ impl<C: 'static> Dialog<C> {
         self.pager.set_window(0, 0);
     }
 
-    /// The client does not say what it is.
+    /// Begins with a client that does not identify itself.
     pub fn decide(&mut self) {
         self.begin(self.kind());
     }
@@ -332,7 +334,7 @@ impl<C: 'static> Dialog<C> {
             Key::Tab => self.complete(),
             Key::Help => self.help(),
             Key::Interrupt => {
-                self.block.clear();
+                self.take_block();
                 self.prompts = true;
             }
             Key::End => self.closing = true,
@@ -351,13 +353,18 @@ impl<C: 'static> Dialog<C> {
         }
     }
 
+    fn take_block(&mut self) -> String {
+        self.joining = Joining::default();
+        std::mem::take(&mut self.block)
+    }
+
     fn entered(&mut self, line: &str) {
         self.block.push_str(line);
-        if is_open(&self.block) && self.block.len() < MAX_COMMAND {
+        if self.joining.take(line) && self.block.len() < MAX_COMMAND {
             self.block.push('\n');
             return self.acknowledge();
         }
-        let block = std::mem::take(&mut self.block);
+        let block = self.take_block();
         let text = joined(&block);
         if text.trim().is_empty() {
             return self.acknowledge();

@@ -62,7 +62,7 @@ impl Editor {
         self.history.drain(..surplus);
     }
 
-    /// Says whether the terminal knows escape sequences.
+    /// Sets whether the terminal supports escape sequences.
     pub fn set_ansi(&mut self, is_ansi: bool) {
         self.wipes = is_ansi;
     }
@@ -144,7 +144,7 @@ impl Editor {
         String::from_utf8_lossy(&self.line[..self.at]).into_owned()
     }
 
-    /// Shows what follows the cursor again, wipes as many characters as are `gone` behind it, and
+    /// Shows what follows the cursor again, wipes as many characters as are `gone` after it, and
     /// brings the terminal's cursor back.
     fn show_rest(&self, gone: usize, echo: &mut Vec<u8>) {
         let rest = &self.line[self.at..];

@@ -10,7 +10,7 @@ use crate::cli::{Output, Run, SessionRequest, Step};
 use crate::origin;
 use crate::turn::pause;
 
-/// Longest time a task that waits for a change goes without looking.
+/// Longest interval between checks of a task that waits for a change.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Dropping it cancels what is in progress.

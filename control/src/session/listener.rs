@@ -4,21 +4,21 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 
 use crate::config::Listen;
-use crate::socket::SocketFile;
+use crate::socket::{Accepting, Client, SocketFile};
 
 /// A bound socket. A socket in the file system appears under its name only when it accepts, and
-/// goes away when this is dropped unless it [lasts](Listener::lasting).
+/// is deleted when this is dropped, unless it [lasts](Listener::lasting).
 pub struct Listener {
     socket: Socket,
 }
 
 enum Socket {
     Unix {
-        listener: UnixListener,
-        /// None when the name is to stay behind.
+        listener: Accepting,
+        /// `None` if the file outlasts the listener.
         _file: Option<SocketFile>,
     },
     Tcp(TcpListener),
@@ -26,7 +26,7 @@ enum Socket {
 
 /// An accepted session.
 pub(crate) enum Stream {
-    Unix(UnixStream),
+    Unix(Client),
     Tcp(TcpStream),
 }
 
@@ -62,7 +62,7 @@ impl Listener {
     pub(crate) async fn accept(&self) -> io::Result<Stream> {
         loop {
             let accepted = match &self.socket {
-                Socket::Unix { listener, .. } => listener.accept().await.map(|a| Stream::Unix(a.0)),
+                Socket::Unix { listener, .. } => listener.accept().await.map(Stream::Unix),
                 Socket::Tcp(listener) => listener.accept().await.map(|a| Stream::Tcp(a.0)),
             };
             match accepted {
@@ -76,7 +76,7 @@ impl Listener {
     }
 }
 
-/// A client that went away, or no descriptors for the moment.
+/// A client that has disconnected, or a lack of descriptors.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, Interrupted};
     let no_files = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOMEM];
@@ -84,7 +84,7 @@ fn is_passing(error: &io::Error) -> bool {
         || no_files.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-fn bind_unix(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
+fn bind_unix(path: &Path) -> io::Result<(Accepting, SocketFile)> {
     let is_served = |path: &Path| std::os::unix::net::UnixStream::connect(path).is_ok();
-    SocketFile::appear(path, is_served, |path: &Path| UnixListener::bind(path))
+    SocketFile::appear(path, is_served, |path| UnixListener::bind(path).map(Accepting::new))
 }

@@ -64,7 +64,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// As `unix { … }` says, with this banner unless it says none.
+    /// Settings of `unix { … }`, with this banner unless it is disabled.
     pub fn new(unix: &Unix, banner: &str) -> Self {
         let default = Self::default();
         Self {
@@ -136,10 +136,9 @@ impl<C: 'static> Server<C> {
         loop {
             match listener.accept().await? {
                 listener::Stream::Unix(stream) => {
-                    let cred = stream.peer_cred().ok();
-                    let peer = cred.and_then(|peer| peer.pid());
-                    let peer = peer.map_or("unix".to_owned(), |pid| format!("process {pid}"));
-                    let user = cred.map_or_else(String::new, |peer| origin::user(peer.uid()));
+                    let (process, user) = stream.process_and_user();
+                    let peer = process.map_or("unix".to_owned(), |pid| format!("process {pid}"));
+                    let user = user.map_or_else(String::new, origin::user);
                     self.start(stream, peer, &user);
                 }
                 listener::Stream::Tcp(stream) => {

@@ -8,7 +8,7 @@ const WIPE: &str = "\r           \r";
 /// Lets as many lines through as the window has, then waits for a key.
 #[derive(Default)]
 pub(super) struct Pager {
-    /// Rows on a page; 0 lets everything through.
+    /// Rows per page; 0 disables paging.
     page: usize,
     /// Characters in a row; 0 if unknown.
     columns: usize,

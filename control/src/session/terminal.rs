@@ -9,7 +9,7 @@ use crate::cli::Output;
 
 /// The terminal as it says it is, and how it is used.
 pub(super) struct Terminal {
-    /// Its type; empty when it does not say.
+    /// Its type; empty if unknown.
     pub name: String,
     /// Characters in a line; 0 when unknown.
     pub columns: u16,
@@ -64,7 +64,7 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Whether a terminal of this type knows escape sequences; one that does not say does.
+/// Whether a terminal of this type supports escape sequences; assumed if unknown.
 pub(super) fn is_ansi(name: &str) -> bool {
     !["dumb", "unknown", "network", "paper"].contains(&name.to_ascii_lowercase().as_str())
 }

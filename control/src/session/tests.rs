@@ -495,7 +495,8 @@ fn sessions_are_seen_and_ended_by_others() {
 fn a_client_that_asks_for_much_at_once_leaves_others_their_turn() {
     let path = serve("much.sock");
     let mut many = Client::framed(&path);
-    let asked = 3000_u32;
+    // Without turns, the other one waits for all of these: five seconds.
+    let asked = 5000_u32;
     let complete = |n| Request::Complete { line: "show slow ".into() }.encode(n);
     let bytes: Vec<_> = (0..asked).flat_map(complete).collect();
     let sending = {
@@ -506,7 +507,7 @@ fn a_client_that_asks_for_much_at_once_leaves_others_their_turn() {
     let (mut other, start) = (Client::vppctl(&path), std::time::Instant::now());
     assert_eq!(other.command("show hello"), "hello\r\n\0");
     let took = start.elapsed();
-    assert!(took < Duration::from_millis(500), "it took {took:?}");
+    assert!(took < Duration::from_secs(4), "it took {took:?}");
     for number in 1..asked {
         let words = vec![("snail".to_owned(), String::new())];
         assert_eq!(many.answer(), (number, Answer::Candidates { words }));

@@ -15,7 +15,7 @@ const CAPACITY: usize = 1 << 21;
 /// Memory is given back by so many entries.
 const MANY: usize = 1024;
 
-/// One entry as control knows it.
+/// Control-plane state of an entry.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub name: Box<str>,
@@ -27,7 +27,7 @@ pub(super) struct Directory {
     block: Block,
     entries: Vec<Option<Entry>>,
     by_name: Names,
-    /// Places of removed entries, the lowest first. Those behind the end are out of date, and then
+    /// Places of removed entries, the lowest first. Those after the end are out of date, and then
     /// all others are.
     free: BinaryHeap<Reverse<u32>>,
     /// No place from here on has memory.
@@ -118,7 +118,7 @@ impl Directory {
         }
         Some(entry)
     }
-    /// Ends the vector behind the last entry. The memory of many places is given back.
+    /// Ends the vector after the last entry. The memory of many places is given back.
     fn cut(&mut self) {
         let end = self.entries.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         self.entries.truncate(end);

@@ -63,6 +63,6 @@ pub enum Kind {
     Histogram = 7,
     /// Pointer to a ring's description.
     Ring = 8,
-    /// A number that goes up and down.
+    /// A gauge.
     Gauge = 9,
 }

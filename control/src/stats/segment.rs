@@ -156,7 +156,7 @@ impl Segment {
             self.header.store(header::IN_PROGRESS, 1);
         }
         self.depth += 1;
-        // Clients would wait for ever for the end of an unfinished change.
+        // Clients would wait forever for the end of an unfinished change.
         let done = catch_unwind(AssertUnwindSafe(|| work(self)));
         self.depth -= 1;
         if self.depth == 0 {
@@ -172,7 +172,7 @@ impl Segment {
     pub fn scalar(&mut self, name: &str) -> Result<Number, Error> {
         self.insert(name, Kind::Scalar, 0, Content::Scalar, 0).map(Number)
     }
-    /// A number that goes up and down.
+    /// A gauge.
     ///
     /// # Errors
     /// As for [`Segment::scalar`].

@@ -11,7 +11,7 @@ use rustix::net::{
 };
 use tokio::net::UnixListener;
 
-use crate::socket::{SocketFile, receive_with, send_with};
+use crate::socket::{Accepting, SocketFile, receive_with, send_with};
 
 /// Connections that wait to be accepted, as far as the kernel allows it (`somaxconn`): who connects
 /// without blocking is refused at once when there are more.
@@ -20,8 +20,8 @@ const BACKLOG: i32 = 4096;
 /// The listening socket.
 #[derive(Debug)]
 pub struct Server {
-    /// Of packets, though its type speaks of streams: accepting is the same.
-    socket: UnixListener,
+    /// A socket of sequenced packets; its type is that of streams, as accepting is the same.
+    socket: Accepting,
     _file: SocketFile,
 }
 
@@ -38,7 +38,7 @@ impl Server {
             listen(&socket, BACKLOG)?;
             Ok(socket)
         })?;
-        let socket = UnixListener::from_std(socket.into())?;
+        let socket = Accepting::new(UnixListener::from_std(socket.into())?);
         Ok(Self { socket, _file: file })
     }
     /// Gives `segment` to each connection.
@@ -49,8 +49,8 @@ impl Server {
         loop {
             match self.socket.accept().await {
                 // A disconnected client needs nothing.
-                Ok((client, _)) => drop(send_with(&client, &[], &segment)),
-                // A client that went away, or no descriptors for the moment.
+                Ok(client) => drop(send_with(&client, &[], &segment)),
+                // The client has disconnected, or no descriptor is free.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }

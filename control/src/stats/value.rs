@@ -43,7 +43,7 @@ impl Content {
 pub enum Value<'a> {
     /// A number.
     Scalar(u64),
-    /// A number that goes up and down.
+    /// A gauge.
     Gauge(u64),
     /// Counters, and how many columns of them clients see.
     Simple(&'a Rows<Counter>, usize),

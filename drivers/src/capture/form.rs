@@ -29,7 +29,7 @@ fn name(names: &HashMap<u32, String>, number: u32) -> &str {
 
 /// The form of a file.
 pub enum Kind {
-    /// Ethernet frames, dropped ones with the reason behind them.
+    /// Ethernet frames, dropped ones with the reason after them.
     Trace,
     /// Packets at nodes, with what their buffers say in front of them.
     Dispatch,

@@ -298,7 +298,7 @@ impl Writer {
         self.progress.lock().packets = packets;
         Ok(())
     }
-    /// Writes the end of a file behind what is to be written.
+    /// Writes the end of a file after what is to be written.
     fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         let now = super::points::nanoseconds(self.clock.now());
         self.form.end(out, now, self.lanes.lost());

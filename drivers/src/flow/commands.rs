@@ -7,6 +7,7 @@ use net::{InterfaceIndex, Router};
 use serde::Serialize;
 
 use super::Rule;
+use super::rule::Reading;
 
 /// `flow [add|del|enable|disable] …`.
 #[derive(Debug, PartialEq)]
@@ -20,38 +21,51 @@ enum Flow {
 impl Command for Flow {
     const PATHS: &'static [&'static str] = &["flow"];
     const ABOUT: &'static str = "Add, delete, enable or disable a NIC flow rule";
-    const USAGE: &'static str = "{add [index <index>] [src-ip <ip4/mask>] [dst-ip <ip4/mask>] \
+    const USAGE: &'static str = "{add [index <index>] [eth-type <type>] \
+        [src-ip <ip4/mask>] [dst-ip <ip4/mask>] \
         [ip6-src-ip <ip6/mask>] [ip6-dst-ip <ip6/mask>] [src-port <port/mask>] \
-        [dst-port <port/mask>] [proto <protocol>] [ethernet <src> <dst> <type>] \
+        [dst-port <port/mask>] [proto <protocol>] \
+        [in-src-ip <ip4/mask>] [in-dst-ip <ip4/mask>] [in-ip6-src-ip <ip6/mask>] \
+        [in-ip6-dst-ip <ip6/mask>] [in-src-port <port/mask>] [in-dst-port <port/mask>] \
+        [in-proto <protocol>] [ethernet <src> <dst> <type>] \
         [gtpc teid <teid>] [gtpu teid <teid>] [vxlan <vni>] [session id <session>] [spi <spi>] \
         [spec <hex> mask <hex>] [next-node <node>] [mark <id>] [count] [buffer-advance <len>] \
         [redirect-to-queue <queue>] [drop] [rss function <name>] [rss types <types>] \
         [rss queues <first> to <last>] | del index <index> | enable index <index> <interface> | \
         disable index <index>}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let index = |args: &mut Args<'_>| match args.keyword("index") {
-            true => args.value::<u32>("index").map(Some),
-            false => Ok(None),
-        };
-        let expected =
-            |args: &mut Args<'_>| index(args)?.ok_or_else(|| args.error("expected index"));
-        if args.keyword("add") {
-            let number = index(args)?;
-            Ok(Self::Add(number, Rule::parse(args)?))
-        } else if args.keyword("del") {
-            Ok(Self::Delete(expected(args)?))
-        } else if args.keyword("enable") {
-            Ok(Self::Enable(expected(args)?, args.value("interface")?))
-        } else if args.keyword("disable") {
-            let number = expected(args)?;
-            // The interface was named too once; it is known.
-            args.optional::<InterfaceIndex>();
-            Ok(Self::Disable(number))
-        } else {
-            Err(args.error("expected add, del, enable or disable"))
+        let (mut verb, mut number, mut interface) = (None, None, None);
+        let mut rule = Reading::default();
+        let words = *args;
+        while let Some(word) = args.peek() {
+            if VERBS.contains(&word) && verb.is_none() {
+                verb = args.word();
+            } else if args.keyword("index") {
+                number = Some(args.value("index")?);
+            } else if !rule.take(args)? {
+                // A rule that is disabled knows its interface.
+                if verb.is_none_or(|verb| !verb.ends_with("able")) || interface.is_some() {
+                    return Err(args.unknown());
+                }
+                interface = Some(args.value("interface")?);
+            }
         }
+        let index = || number.ok_or_else(|| args.error("expected index"));
+        Ok(match verb {
+            Some("add") => Self::Add(number, rule.finish(args)?),
+            Some("del") => Self::Delete(index()?),
+            Some("enable") => {
+                let missing = || args.error("expected an interface");
+                Self::Enable(index()?, interface.ok_or_else(missing)?)
+            }
+            Some(_) => Self::Disable(index()?),
+            None => return Err(words.error("expected add, del, enable or disable")),
+        })
     }
 }
+
+/// First words.
+const VERBS: [&str; 4] = ["add", "del", "enable", "disable"];
 
 /// Show NIC flow rules.
 #[derive(Command)]

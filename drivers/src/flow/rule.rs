@@ -30,6 +30,12 @@ pub enum Match {
     DstPort(u16, u16),
     /// Protocol.
     Proto(u8),
+    /// Any protocol.
+    AnyProto,
+    /// Type of the frame.
+    EtherType(u16),
+    /// The same of the packet inside a tunnel.
+    Inner(Box<Self>),
     /// A number in the header behind.
     Number(Tunnel, u32),
     /// Bytes at the start of the frame, and those of their bits that count.
@@ -107,6 +113,9 @@ impl fmt::Display for Match {
             Self::SrcPort(port, mask) => write!(f, "src-port {port}/0x{mask:x}"),
             Self::DstPort(port, mask) => write!(f, "dst-port {port}/0x{mask:x}"),
             Self::Proto(protocol) => write!(f, "proto {protocol}"),
+            Self::AnyProto => f.write_str("proto any"),
+            Self::EtherType(kind) => write!(f, "eth-type 0x{kind:04x}"),
+            Self::Inner(inner) => write!(f, "in-{inner}"),
             Self::Number(tunnel, number) => write!(f, "{} {number}", tunnel.words()),
             Self::Bytes(spec, mask) => {
                 write!(f, "spec {} mask {}", cli::hex(spec), cli::hex(mask))
@@ -132,7 +141,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// The words of the rule, each behind a blank.
+/// The words of the rule, each after a blank.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.matches.iter().try_for_each(|m| write!(f, " {m}"))?;
@@ -170,6 +179,9 @@ fn number(text: &str) -> Option<u64> {
 
 fn port(args: &mut Args<'_>) -> Result<(u16, u16), Error> {
     let text = args.word().unwrap_or_default();
+    if text == "any" {
+        return Ok((0, 0));
+    }
     let (port, mask) = text.split_once('/').unwrap_or((text, "0xffff"));
     let small = |text: &str| number(text).and_then(|n| u16::try_from(n).ok());
     let pair = small(port).zip(small(mask));
@@ -184,8 +196,11 @@ pub(super) fn hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Names of protocols; others go by number.
-fn protocol(args: &mut Args<'_>) -> Result<u8, Error> {
+fn protocol(args: &mut Args<'_>) -> Result<Match, Error> {
     let text = args.word().unwrap_or_default();
+    if text == "any" {
+        return Ok(Match::AnyProto);
+    }
     let found = match text.to_ascii_lowercase().as_str() {
         "icmp" => Some(1),
         "tcp" => Some(6),
@@ -198,7 +213,7 @@ fn protocol(args: &mut Args<'_>) -> Result<u8, Error> {
         "sctp" => Some(132),
         other => other.parse().ok(),
     };
-    found.ok_or_else(|| Error::new(format!("no protocol `{text}'")))
+    found.map(Match::Proto).ok_or_else(|| Error::new(format!("no protocol `{text}'")))
 }
 
 fn bytes(args: &mut Args<'_>, what: &str) -> Result<Vec<u8>, Error> {
@@ -254,49 +269,102 @@ impl Spread {
     }
 }
 
-impl Rule {
-    /// Reads the words behind `flow add`.
+/// A rule whose words are being read, in any order.
+#[derive(Default)]
+pub struct Reading {
+    matches: Vec<Match>,
+    actions: Vec<Action>,
+    spread: Spread,
+}
+
+impl Reading {
+    /// Takes the next match or action; false if the next word begins none.
     ///
     /// # Errors
-    /// The word that is wrong, or that there is nothing to look for or to do.
-    pub fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let (mut rule, mut spread) = (Self::default(), Spread::default());
-        while !args.is_empty() {
-            if args.keyword("rss") {
-                spread.take(args)?;
-            } else if !rule.take_match(args)? && !rule.take_action(args)? {
-                return Err(args.unknown());
-            }
+    /// The word that is wrong.
+    pub fn take(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
+        if args.keyword("rss") {
+            self.spread.take(args)?;
+        } else if let Some(found) = one(args)? {
+            self.matches.push(found);
+        } else if let Some(found) = action(args)? {
+            self.actions.push(found);
+        } else {
+            return Ok(false);
         }
-        rule.actions.extend(spread.action());
-        if rule.matches.is_empty() {
+        Ok(true)
+    }
+    /// The rule, once all words are read.
+    ///
+    /// # Errors
+    /// That there is nothing to look for or to do.
+    pub fn finish(self, args: &Args<'_>) -> Result<Rule, Error> {
+        let Self { matches, mut actions, spread } = self;
+        actions.extend(spread.action());
+        if matches.is_empty() {
             return Err(args.error("missing match"));
         }
-        if rule.actions.is_empty() {
+        if actions.is_empty() {
             return Err(args.error("missing action"));
         }
-        Ok(rule)
+        Ok(Rule { matches, actions })
     }
-    fn take_match(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
-        let found = if args.keyword("src-ip") {
-            address(args, false).map(|(address, mask)| Match::Src(address, mask))?
-        } else if args.keyword("dst-ip") {
-            address(args, false).map(|(address, mask)| Match::Dst(address, mask))?
-        } else if args.keyword("ip6-src-ip") {
-            address(args, true).map(|(address, mask)| Match::Src(address, mask))?
-        } else if args.keyword("ip6-dst-ip") {
-            address(args, true).map(|(address, mask)| Match::Dst(address, mask))?
-        } else if args.keyword("src-port") {
-            port(args).map(|(port, mask)| Match::SrcPort(port, mask))?
-        } else if args.keyword("dst-port") {
-            port(args).map(|(port, mask)| Match::DstPort(port, mask))?
-        } else if args.keyword("proto") {
-            Match::Proto(protocol(args)?)
-        } else if args.keyword("ethernet") {
+}
+
+/// Matches of the packet inside a tunnel.
+const INNER: [&str; 7] =
+    ["src-ip", "dst-ip", "ip6-src-ip", "ip6-dst-ip", "src-port", "dst-port", "proto"];
+
+/// The next match, if one is next.
+fn one(args: &mut Args<'_>) -> Result<Option<Match>, Error> {
+    if let Some(word) = args.peek().and_then(|word| word.strip_prefix("in-"))
+        && INNER.contains(&word)
+    {
+        args.word();
+        return field(word, args).map(|found| found.map(|found| Match::Inner(Box::new(found))));
+    }
+    let Some(word) = args.peek() else { return Ok(None) };
+    let start = *args;
+    args.word();
+    let found = field(word, args)?;
+    if found.is_some() {
+        return Ok(found);
+    }
+    *args = start;
+    let tunnel = Tunnel::take(args)?;
+    if tunnel == Some(Tunnel::Vxlan) {
+        args.keyword("vni");
+    }
+    tunnel.map(|tunnel| Ok(Match::Number(tunnel, args.value("number")?))).transpose()
+}
+
+/// An EtherType.
+fn ether_type(args: &mut Args<'_>) -> Result<u16, Error> {
+    let place = *args;
+    let kind = args.word().and_then(number).and_then(|n| u16::try_from(n).ok());
+    kind.ok_or_else(|| place.error("expected an EtherType, got"))
+}
+
+/// The match that `word` begins.
+fn field(word: &str, args: &mut Args<'_>) -> Result<Option<Match>, Error> {
+    Ok(Some(match word {
+        "src-ip" | "ip6-src-ip" => {
+            let (address, mask) = address(args, word != "src-ip")?;
+            Match::Src(address, mask)
+        }
+        "dst-ip" | "ip6-dst-ip" => {
+            let (address, mask) = address(args, word != "dst-ip")?;
+            Match::Dst(address, mask)
+        }
+        "src-port" => port(args).map(|(port, mask)| Match::SrcPort(port, mask))?,
+        "dst-port" => port(args).map(|(port, mask)| Match::DstPort(port, mask))?,
+        "proto" => protocol(args)?,
+        "eth-type" => Match::EtherType(ether_type(args)?),
+        "ethernet" => {
             let (src, dst) = (args.value("source")?, args.value("destination")?);
-            let kind = args.word().and_then(number).and_then(|n| u16::try_from(n).ok());
-            Match::Ethernet(src, dst, kind.ok_or_else(|| args.error("expected an EtherType"))?)
-        } else if args.keyword("spec") {
+            Match::Ethernet(src, dst, ether_type(args)?)
+        }
+        "spec" => {
             let spec = bytes(args, "bytes")?;
             if !args.keyword("mask") {
                 return Err(args.error("expected mask"));
@@ -306,31 +374,26 @@ impl Rule {
                 return Err(Error::new("spec and mask differ in length"));
             }
             Match::Bytes(spec, mask)
-        } else if let Some(tunnel) = Tunnel::take(args)? {
-            Match::Number(tunnel, args.value("number")?)
-        } else {
-            return Ok(false);
-        };
-        self.matches.push(found);
-        Ok(true)
-    }
-    fn take_action(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
-        let found = if args.keyword("count") {
-            Action::Count
-        } else if args.keyword("mark") {
-            Action::Mark(args.value("number")?)
-        } else if args.keyword("buffer-advance") {
-            Action::Advance(args.value("length")?)
-        } else if args.keyword("next-node") {
-            Action::Node(args.word().ok_or_else(|| args.error("expected a node"))?.to_owned())
-        } else if args.keyword("redirect-to-queue") {
-            Action::Queue(args.value("queue")?)
-        } else if args.keyword("drop") {
-            Action::Drop
-        } else {
-            return Ok(false);
-        };
-        self.actions.push(found);
-        Ok(true)
-    }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// The next action, if one is next.
+fn action(args: &mut Args<'_>) -> Result<Option<Action>, Error> {
+    Ok(Some(if args.keyword("count") {
+        Action::Count
+    } else if args.keyword("mark") {
+        Action::Mark(args.value("number")?)
+    } else if args.keyword("buffer-advance") {
+        Action::Advance(args.value("length")?)
+    } else if args.keyword("next-node") {
+        Action::Node(args.value("node")?)
+    } else if args.keyword("redirect-to-queue") {
+        Action::Queue(args.value("queue")?)
+    } else if args.keyword("drop") {
+        Action::Drop
+    } else {
+        return Ok(None);
+    }))
 }

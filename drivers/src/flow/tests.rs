@@ -55,7 +55,13 @@ fn rules_are_kept_and_printed_but_no_card_sorts_by_them() {
         let said = rig.attempt(line).unwrap_err();
         assert!(said.contains(why), "{line}: {said}");
     }
-    rig.run("flow del index 5");
+    let line = "flow index 7 eth-type 0x86dd in-ip6-src-ip 2001:db8::/64 add in-proto any \
+                in-dst-port any vxlan vni 5 drop";
+    assert_eq!(rig.run(line), "flow index 7\n", "words stand in any order");
+    let kept = "flow add index 7 eth-type 0x86dd in-ip6-src-ip 2001:db8::/ffff:ffff:ffff:ffff:: \
+                in-proto any in-dst-port 0/0x0 vxlan 5 drop\n";
+    assert!(rig.run("show configuration").ends_with(kept), "{}", rig.run("show configuration"));
+    rig.run("flow index 5 del");
     assert!(!rig.run("show flow entry").contains("flow-index 5"));
 }
 

@@ -44,7 +44,7 @@ impl Flow {
         let packet = Growing::new(packet);
         Self { key, since, count: 1, packet, first, last: first, len: first.len() }
     }
-    /// Joins a segment behind the others, if it is the next and they would be cut like this.
+    /// Joins a segment after the others, if it is the next and they would be cut like this.
     pub fn join(&mut self, segment: &Segment, held: Held) -> JoinResult {
         let mut next = Growing::new(held);
         let headers = self.first.data - self.first.l3;

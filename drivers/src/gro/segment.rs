@@ -86,16 +86,16 @@ impl Segment {
     pub fn len(&self) -> usize {
         self.end - self.data
     }
-    /// The number of the first byte behind it.
+    /// The number of the first byte after it.
     pub fn next_seq(&self) -> u32 {
         self.tcp.seq.get().wrapping_add(self.len() as u32)
     }
-    /// Whether nothing is to be joined behind it.
+    /// Whether nothing is to be joined after it.
     pub fn is_last(&self) -> bool {
         self.tcp.flags.0 & (tcp::Flags::PSH | tcp::Flags::FIN).0 != 0
     }
     /// Whether its checksums are right, or its TCP checksum is still to be computed. It has no
-    /// bytes behind its end.
+    /// bytes after its end.
     pub fn is_right(&self, p: &Buffer<'_>) -> bool {
         let Some(packet) = p.bytes().get(self.l3..) else { return false };
         let is_header_right = packet[0] >> 4 == 6

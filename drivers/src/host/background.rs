@@ -1,7 +1,9 @@
 //! Work that the kernel takes long for, on a thread of its own, while control serves others:
 //! opening devices, writing files.
 
+use std::any::Any;
 use std::io;
+use std::marker::PhantomData;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
@@ -16,28 +18,40 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Work on a thread of its own.
 #[derive(Debug)]
-pub struct Background<T>(Receiver<io::Result<T>>);
+pub struct Background<T> {
+    /// One type for all results: what a channel needs is compiled once.
+    result: Receiver<io::Result<Box<dyn Any + Send>>>,
+    of: PhantomData<fn() -> T>,
+}
 
 impl<T: Send + 'static> Background<T> {
     /// Begins it.
     pub fn begin(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        let (done, wait) = sync_channel(1);
-        let answer = done.clone();
-        // Who waits may be gone; what was made goes then, too.
-        let work = move || drop(answer.send(Ok(work())));
-        if let Err(e) = std::thread::Builder::new().name("opener".to_owned()).spawn(work) {
-            drop(done.send(Err(e)));
-        }
-        Self(wait)
+        Self { result: begin(Box::new(move || Box::new(work()))), of: PhantomData }
     }
     /// Result; `None` while it is at work.
     pub fn result(&self) -> Option<io::Result<T>> {
-        match self.0.try_recv() {
-            Ok(result) => Some(result),
+        let failed = || io::Error::other("the work failed");
+        match self.result.try_recv() {
+            Ok(Ok(result)) => Some(result.downcast().map(|r| *r).map_err(|_| failed())),
+            Ok(Err(error)) => Some(Err(error)),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(io::Error::other("the work failed"))),
+            Err(TryRecvError::Disconnected) => Some(Err(failed())),
         }
     }
+}
+
+fn begin(
+    work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>,
+) -> Receiver<io::Result<Box<dyn Any + Send>>> {
+    let (done, wait) = sync_channel(1);
+    let answer = done.clone();
+    // Who waits may be gone; what was made goes then, too.
+    let work = move || drop(answer.send(Ok(work())));
+    if let Err(e) = std::thread::Builder::new().name("opener".to_owned()).spawn(work) {
+        drop(done.send(Err(e)));
+    }
+    wait
 }
 
 /// An answer that waits for work elsewhere, for the command line and for clients.

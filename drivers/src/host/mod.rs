@@ -12,6 +12,7 @@ pub mod output;
 pub mod serving;
 pub mod turn;
 
+use infra::order::Order;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -124,7 +125,7 @@ pub fn numa_node(device: &str) -> Option<usize> {
 pub fn names_in(folder: impl AsRef<Path>) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
+    names.order();
     names
 }
 

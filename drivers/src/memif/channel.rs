@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use control::socket::{Elsewhere, Listening, SocketFile, receive_with, send_with};
+use control::socket::{ClosedElsewhere, Listening, SocketFile, receive_with, send_with};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
@@ -19,7 +19,7 @@ use crate::host::namespace::within;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 64;
 
-/// A place to listen or to connect to: a file, or an abstract name behind `@` or `abstract:`, in
+/// A place to listen or to connect to: a file, or an abstract name after `@` or `abstract:`, in
 /// which case `,netns_name=` may say in which network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address(pub String);
@@ -35,7 +35,7 @@ pub struct Listener {
 /// One connection.
 #[derive(Debug)]
 pub struct Channel {
-    socket: Elsewhere<OwnedFd>,
+    socket: ClosedElsewhere<OwnedFd>,
 }
 
 /// State of a channel.
@@ -44,7 +44,7 @@ pub enum Heard {
     /// Nothing yet.
     Nothing,
     /// A message, and the file that came along.
-    Message(Message, Option<Elsewhere<OwnedFd>>),
+    Message(Message, Option<ClosedElsewhere<OwnedFd>>),
     /// Bytes that are no message.
     Nonsense,
     /// The peer is gone.
@@ -105,7 +105,7 @@ impl Address {
         let connected = |address: &SocketAddrUnix| {
             let socket = new_socket()?;
             connect(&socket, address)?;
-            Ok(Channel { socket: Elsewhere::new(socket) })
+            Ok(Channel { socket: ClosedElsewhere::new(socket) })
         };
         match self.name() {
             Some((name, namespace)) => {
@@ -141,7 +141,7 @@ impl Listener {
     pub fn accept(&self) -> Option<Channel> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = accept_with(&self.socket, flags).ok()?;
-        Some(Channel { socket: Elsewhere::new(socket) })
+        Some(Channel { socket: ClosedElsewhere::new(socket) })
     }
 }
 
@@ -166,7 +166,7 @@ impl Channel {
             Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
             Ok((0, _)) | Err(_) => Heard::Closed,
             Ok((len, file)) => {
-                let file = file.map(Elsewhere::new);
+                let file = file.map(ClosedElsewhere::new);
                 match bytes.get(..len).and_then(Message::parse) {
                     Some(message) => Heard::Message(message, file),
                     None => Heard::Nonsense,

@@ -8,7 +8,7 @@ use std::mem::take;
 use std::os::fd::{AsFd, OwnedFd};
 
 use control::process::{Event, Wake};
-use control::socket::Elsewhere;
+use control::socket::ClosedElsewhere;
 use net::{InterfaceIndex, Router};
 use wire::memif::{Init, Message, Text};
 
@@ -160,7 +160,7 @@ impl Memifs {
                 },
             };
             done.is_busy = true;
-            match caller.session.take(&message, file.map(Elsewhere::into_inner))? {
+            match caller.session.take(&message, file.map(ClosedElsewhere::into_inner))? {
                 Reply::Ack => (),
                 Reply::Init(init) => {
                     caller.waiting = Some(init);
@@ -217,7 +217,7 @@ impl Memifs {
 }
 
 /// A message with its descriptor.
-type WithFile = (Message, Option<Elsewhere<OwnedFd>>);
+type WithFile = (Message, Option<ClosedElsewhere<OwnedFd>>);
 
 /// Next message of a peer; `None` when there is none and need not be.
 fn next(channel: &Channel, is_late: bool) -> Result<Option<WithFile>, Refused> {

@@ -157,7 +157,7 @@ impl Receiver {
     pub fn ring_bell(&self) {
         self.line.bell.ring();
     }
-    /// Puts the next packet behind what is in `p`; there is one among the `waiting`, of which it
+    /// Puts the next packet after what is in `p`; there is one among the `waiting`, of which it
     /// takes its own.
     ///
     /// # Errors

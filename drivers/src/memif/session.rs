@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use control::socket::Elsewhere;
+use control::socket::ClosedElsewhere;
 use wire::memif::{
     self, AddRegion, AddRing, DESCRIPTOR, Disconnect, Hello, Init, Message, RING_HEADER, Text,
 };
@@ -98,7 +98,7 @@ impl Master {
     /// Why this connection cannot be.
     pub fn take(&mut self, message: &Message, file: Option<OwnedFd>) -> Result<Reply, Refused> {
         // It may be anything, and take long to close.
-        let file = file.map(Elsewhere::new);
+        let file = file.map(ClosedElsewhere::new);
         match (message, &self.init) {
             (Message::Init(init), None) => {
                 if init.version.get() != memif::VERSION {
@@ -135,7 +135,7 @@ impl Master {
         self.regions.push(Arc::new(Region::open(file, said.size.get())?));
         Ok(())
     }
-    fn add_ring(&mut self, said: &AddRing, bell: Elsewhere<OwnedFd>) -> Result<(), Refused> {
+    fn add_ring(&mut self, said: &AddRing, bell: ClosedElsewhere<OwnedFd>) -> Result<(), Refused> {
         let rings = &mut self.rings[usize::from(said.flags.get() & memif::TO_MASTER == 0)];
         if usize::from(said.index.get()) != rings.len() || rings.len() == MOST_RINGS {
             return Err("invalid ring index".into());

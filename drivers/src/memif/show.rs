@@ -1,6 +1,7 @@
 //! `show memif`.
 #![forbid(unsafe_code)]
 
+use infra::order::Order;
 use std::fmt;
 
 use control::cli::{Cli, Command, Error, Output};
@@ -100,7 +101,7 @@ impl Row {
             };
             let mut rows = of(rx, &peer.rings[0]);
             rows.extend(of(tx, &peer.rings[1]));
-            rows.sort_by_key(|row| row.direction != directions[0]);
+            rows.order_by_key(|row| row.direction != directions[0]);
             rows
         };
         Some(Self {

@@ -317,7 +317,7 @@ impl Stranger {
         let mut found = None;
         until(rig, |_| {
             while let Heard::Message(message, file) = channel.hear() {
-                let file = file.map(control::socket::Elsewhere::into_inner);
+                let file = file.map(control::socket::ClosedElsewhere::into_inner);
                 match master.take(&message, file).unwrap() {
                     Reply::Ack | Reply::Init(_) => channel.say(&Message::Ack, None).unwrap(),
                     Reply::Connected(linked) => {

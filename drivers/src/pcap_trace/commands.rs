@@ -77,8 +77,8 @@ struct Dispatch {
 impl Command for Dispatch {
     const PATHS: &'static [&'static str] = &["pcap dispatch trace"];
     const ABOUT: &'static str = "Capture every packet at every node into a file";
-    const USAGE: &'static str = "[on|off] [max|packets-to-capture <packets>] [file <name>] \
-        [status] [buffer-trace <input node> <packets>]";
+    const USAGE: &'static str = "[on|enable|off|disable] [max|packets-to-capture <packets>] \
+        [file <name>] [status] [buffer-trace <input node> <packets>]";
 
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut c = Self::default();

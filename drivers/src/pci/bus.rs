@@ -1,5 +1,6 @@
 //! The kernel's list of devices.
 
+use infra::order::Order;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,7 +108,7 @@ fn hexadecimal(path: PathBuf) -> Option<u32> {
 pub fn all() -> Vec<Device> {
     let addresses = names_in(folder()).into_iter().filter_map(|name| name.parse().ok());
     let mut devices: Vec<_> = addresses.filter_map(device).collect();
-    devices.sort_by_key(|device| device.address);
+    devices.order_by_key(|device| device.address);
     devices
 }
 

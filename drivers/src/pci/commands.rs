@@ -112,6 +112,21 @@ struct ShowDevice {
     #[positional]
     #[values("device-id")]
     devices: Vec<Word>,
+    /// accepted: `show hardware-interfaces` has the counters of devices
+    #[keyword("counters")]
+    _counters: bool,
+    /// accepted; see counters
+    #[keyword("zero-counters")]
+    _zero_counters: bool,
+    /// accepted: `clear hardware-interfaces` clears counters of devices
+    #[keyword("clear")]
+    _clear: bool,
+    /// accepted; the output is the same
+    #[keyword("debug")]
+    _debug: bool,
+    /// accepted; the output is the same
+    #[keyword("debug-level")]
+    _debug_level: Option<u32>,
 }
 
 /// Show device drivers.

@@ -12,10 +12,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
+use control::socket::close_of_others;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{Mode, OFlags, open};
-
-use crate::host::close_elsewhere;
 
 /// Operations that the kernel remembers until they are reaped.
 const OPERATIONS: libc::c_long = 512;
@@ -137,7 +136,7 @@ impl Bell {
         let raised = Ringer::the().and_then(|ringer| ringer.raise(counter.as_fd()));
         if let Err(e) = raised {
             // It may be anything, and take long to close.
-            close_elsewhere(counter);
+            close_of_others(counter);
             let is_none = matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EBADF));
             return Err(if is_none { super::refuse("interrupt is no eventfd") } else { e });
         }

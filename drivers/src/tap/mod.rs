@@ -1,7 +1,7 @@
 //! Interfaces that are devices of the host: `create tap` makes `tap0` here and a network device
 //! there. What the host sends on its device is received here and the other way round.
 //!
-//! A packet is read straight into a buffer, what does not fit behind it; a virtio header in front
+//! A packet is read straight into a buffer, what does not fit after it; a virtio header in front
 //! ([`crate::virtio_header`]) tells what is left to do about checksum and segmentation, so that 64
 //! KB of TCP pass in one piece both ways.
 

@@ -91,7 +91,7 @@ impl Device<'_> {
     }
 }
 
-/// Writes one packet behind its header.
+/// Writes one packet after its header.
 #[inline(always)]
 fn write(fd: BorrowedFd<'_>, header: &Header, p: &Buffer<'_>) -> Result<usize, Errno> {
     let mut slices = [IoSlice::new(&[]); MOST];

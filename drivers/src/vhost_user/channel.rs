@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use control::socket::{Elsewhere, Listening, SocketFile, receive_with_many};
+use control::socket::{ClosedElsewhere, Listening, SocketFile, close_of_others, receive_with_many};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
@@ -13,8 +13,6 @@ use rustix::net::{
 };
 use wire::vhost_user::{HEADER, Header, MOST_BYTES, MOST_FILES, Request};
 use wire::zerocopy::FromBytes;
-
-use crate::host::close_elsewhere;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 8;
@@ -30,7 +28,7 @@ pub struct Listener {
 /// One connection.
 #[derive(Debug)]
 pub struct Channel {
-    socket: Elsewhere<OwnedFd>,
+    socket: ClosedElsewhere<OwnedFd>,
     /// Bytes that have come of the next request.
     bytes: Vec<u8>,
     files: Vec<OwnedFd>,
@@ -91,7 +89,7 @@ impl Listener {
 
 impl Channel {
     fn new(socket: OwnedFd) -> Self {
-        let socket = Elsewhere::new(socket);
+        let socket = ClosedElsewhere::new(socket);
         Self { socket, bytes: Vec::new(), files: Vec::new() }
     }
     /// Connects to a front end that listens.
@@ -148,7 +146,7 @@ impl Drop for Channel {
         let _ = shutdown(&self.socket, Shutdown::Both);
         // They may be anything, and take long to close.
         if !self.files.is_empty() {
-            close_elsewhere(std::mem::take(&mut self.files));
+            close_of_others(std::mem::take(&mut self.files));
         }
     }
 }

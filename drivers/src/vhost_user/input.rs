@@ -164,7 +164,9 @@ impl input::Queue for Queue {
     fn skip<On>(&mut self, intake: &mut Intake<'_, VhostInput, On>) {
         let lost = self.receiver.skip();
         intake.count_lost(Error::Down, lost);
-        self.receiver.ask(!intake.never_sleeps());
+        if self.receiver.ask(!intake.never_sleeps()) {
+            self.receiver.ring_bell();
+        }
     }
 }
 

@@ -240,7 +240,7 @@ impl Machine {
         self.region.copy_out((address - GUEST) as usize, &mut bytes).unwrap();
         bytes
     }
-    /// Puts packets into ring 1, each behind a header, cut at these places.
+    /// Puts packets into ring 1, each after a header, cut at these places.
     pub fn send(&mut self, header: &[u8; 12], packets: &[Vec<u8>], cuts: &[usize]) {
         let mut at = BUFFERS + (2 << 20);
         for packet in packets {
@@ -398,7 +398,7 @@ impl DriverRing {
         rustix::fs::fcntl_setfl(call, rustix::fs::OFlags::NONBLOCK).unwrap();
         rustix::io::read(call, &mut count).is_ok()
     }
-    /// Says when the driver wants to be woken: never, always, or (`Some`) behind this many.
+    /// Says when the driver wants to be woken: never, always, or (`Some`) after this many.
     pub fn want(&self, always: bool, event: Option<u16>) {
         let (flags, place) = match (self.is_packed, event) {
             (true, Some(at)) => (2, at | u16::from(self.wrap) << 15),

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use wire::vhost_user::MemoryRegion;
 
+use super::ring::Bad;
 use crate::shared::{Memory, Piece, Region, Words};
 
 /// Stretches at most.
 pub const MOST_AREAS: usize = 32;
-/// Stretches of a buffer at most.
+/// Stretches of a buffer at most; each of its descriptors is one, whatever its length.
 pub const MOST_PIECES: usize = 128;
 
 /// One stretch.
@@ -102,16 +103,21 @@ impl Table {
         self.find(address, len).filter(|piece| piece.len == len)
     }
     /// Adds the stretch of `len` bytes from an address in the machine on, which may lie in several
-    /// pieces; `None` if it is not all there, or there are too many.
+    /// pieces. An empty one is a piece, too: descriptors are counted by their pieces.
+    ///
+    /// # Errors
+    /// A part of it does not exist, or there are too many pieces.
     #[inline(always)]
-    pub fn add(&self, mut address: u64, mut len: u32, pieces: &mut Pieces) -> Option<()> {
-        while len > 0 {
-            let piece = self.find(address, len)?;
-            pieces.push(piece)?;
-            address = address.checked_add(piece.len.into())?;
+    pub fn add(&self, mut address: u64, mut len: u32, pieces: &mut Pieces) -> Result<(), Bad> {
+        loop {
+            let piece = self.find(address, len).ok_or(Bad::Address)?;
+            pieces.push(piece).ok_or(Bad::Chain)?;
             len -= piece.len;
+            if len == 0 {
+                return Ok(());
+            }
+            address = address.checked_add(piece.len.into()).ok_or(Bad::Address)?;
         }
-        Some(())
     }
     /// The words of `len` bytes from an address in the front end on.
     pub fn words(&self, address: u64, len: usize, align: usize) -> Option<Words> {
@@ -153,7 +159,7 @@ mod tests {
         ]);
         let pieces = |address, len| {
             let mut pieces = Pieces::default();
-            table.add(address, len, &mut pieces).map(|()| pieces.all().to_vec())
+            table.add(address, len, &mut pieces).ok().map(|()| pieces.all().to_vec())
         };
         let one = pieces(0x1ff0, 16).unwrap();
         assert_eq!(one, [Piece { region: 0, offset: 0xff0, len: 16 }]);

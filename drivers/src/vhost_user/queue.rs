@@ -1,10 +1,10 @@
 //! The two ends of a ring as the router uses them: packets between buffers of the driver and our
-//! own, each behind a virtio header.
+//! own, each after a virtio header.
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
 
-use graph::{Arrival, Buffer};
+use graph::{Arrival, Buffer, FRAME};
 use wire::virtio_net::{COUNTED, Header};
 use wire::zerocopy::IntoBytes;
 
@@ -99,7 +99,7 @@ impl Receiver {
     pub fn ring_bell(&self) {
         self.line.kick.ring();
     }
-    /// Puts the next packet behind what is in `p`; its virtio header, or `None` if there is none.
+    /// Puts the next packet after what is in `p`; its virtio header, or `None` if there is none.
     ///
     /// # Errors
     /// See [`Lost`]. What the packet took is gone, too.
@@ -145,11 +145,10 @@ impl Receiver {
     pub fn publish(&mut self) {
         self.line.publish();
     }
-    /// Gives up what waits; says how many packets that were.
+    /// Gives up a frame of what waits; says how many packets that were.
     pub fn skip(&mut self) -> u64 {
         let mut count = 0;
-        // A driver that goes on adding is not followed for ever.
-        for _ in 0..self.line.ring.size() {
+        for _ in 0..FRAME {
             self.pieces.clear();
             let taken =
                 self.line.ring.take(&self.line.table, Direction::FromDriver, &mut self.pieces);
@@ -179,7 +178,7 @@ impl Sender {
     pub fn line(&self) -> &Line {
         &self.line
     }
-    /// Puts a packet into the ring, behind a header; the driver sees it after
+    /// Puts a packet into the ring, after a header; the driver sees it after
     /// [`Sender::publish`].
     ///
     /// # Errors
@@ -205,13 +204,14 @@ impl Sender {
             };
             buffers[count] = (taken, 0);
             count += 1;
+            let added = &self.pieces.all()[had..];
+            let len = added.iter().map(|piece| piece.len as usize).sum::<usize>();
+            let done = if len == 0 { done.and(Err(Bad::Chain)) } else { done };
             if let Err(bad) = done {
                 // Left where it is it would be in the way for ever.
                 self.line.ring.give_back(&buffers[..count]);
                 return Err(Full::Bad(bad));
             }
-            let added = &self.pieces.all()[had..];
-            let len = added.iter().map(|piece| piece.len as usize).sum::<usize>();
             let used = len.min(total - room);
             buffers[count - 1].1 = used as u32;
             room += len;

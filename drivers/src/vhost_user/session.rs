@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use control::socket::close_of_others;
 use wire::vhost_user::{
     Body, MemoryRegion, NO_FILE, Request, RingPlace, RingState, protocol, request as r,
 };
@@ -15,7 +16,6 @@ use wire::virtio_ring::{MOST, feature};
 use super::memory::{Area, MOST_AREAS, Table};
 use super::queue::Line;
 use super::ring::Ring;
-use crate::host::close_elsewhere;
 pub use crate::host::turn::Refused;
 use crate::shared::Bell;
 
@@ -146,7 +146,7 @@ impl Session {
         let done = self.carry_out(request, &mut files);
         if !files.is_empty() {
             // They may be anything, and take long to close.
-            close_elsewhere(files);
+            close_of_others(files);
         }
         let acknowledges = request.wants_reply && self.protocol & protocol::REPLY_ACK != 0;
         let refusal = u64::from(request.body == Body::Unknown);

@@ -129,6 +129,22 @@ fn what_finds_no_room_is_dropped_and_counted() {
 }
 
 #[test]
+fn empty_room_is_returned_and_in_nobodys_way() {
+    for names in KINDS {
+        let (mut rig, mut machine, _) = linked("packed event-idx", names, 2);
+        let empty = descriptor(BUFFERS, 0, flag::WRITE);
+        machine.rings[0].put(&[empty]);
+        machine.rings[0].put(&[empty; 5]);
+        machine.rings[0].put(&[empty; 200]);
+        machine.make_room(2, 2048);
+        rig.graph.send(TX, &frames([60; 5]), |_| ());
+        rig.expect(&[(TX, "indirect descriptor table overflow", 3)]);
+        assert!((0..3).all(|_| machine.rings[0].take().is_some_and(|(_, len)| len == 0)));
+        assert_eq!(machine.received().len(), 2, "{names:?}");
+    }
+}
+
+#[test]
 fn checksums_and_segments_are_left_to_who_can_do_them() {
     let all = [
         MERGING,

@@ -48,7 +48,7 @@ macro_rules! fields {
 }
 
 /// The fields of the first cache line and where they begin, in bytes: what code that is compiled
-/// apart relies on. The bytes of a packet begin at `offset` from [`HEADROOM`] bytes behind the
+/// apart relies on. The bytes of a packet begin at `offset` from [`HEADROOM`] bytes after the
 /// second line.
 pub const FIELDS: &[(&str, usize)] = fields!(
     offset len flags rest rx tx next error l2 l3 l4 gso_size flow_hash fib trace adjacency payload
@@ -164,6 +164,8 @@ impl Flags {
     pub const ONE_LINK: Self = Self(1 << 11);
     /// The packet inside the headers of a tunnel was made by this router: those headers always are.
     pub const LOCAL_INSIDE: Self = Self(1 << 12);
+    /// The outermost headers are those of a tunnel, put in front by this router.
+    pub const ENCLOSED: Self = Self(1 << 13);
     /// Number of times a route had the packet received again: two bits, 0 to 3.
     pub const ENTRIES: Self = Self(3 << 14);
     /// An MPLS label was taken off; the payload has what was in it.
@@ -175,7 +177,7 @@ impl Flags {
     /// Every bit that is a feature's.
     pub(crate) const OF_FEATURES: Self = Self(0x3f << 18 | 0xff << 24);
     /// The bits that are the router's, with what they say.
-    pub(crate) const OF_ROUTER: [(&'static str, Self); 16] = [
+    pub(crate) const OF_ROUTER: [(&'static str, Self); 17] = [
         ("chained", Self::CHAINED),
         ("traced", Self::TRACED),
         ("gso", Self::GSO),
@@ -189,6 +191,7 @@ impl Flags {
         ("ports", Self::PORTS),
         ("one-link", Self::ONE_LINK),
         ("locally-originated-inside", Self::LOCAL_INSIDE),
+        ("enclosed", Self::ENCLOSED),
         ("entries", Self::ENTRIES),
         ("popped", Self::POPPED),
         ("tunnel", Self::TUNNEL),

@@ -277,7 +277,7 @@ impl<'p> Buffer<'p> {
         self.prepend(size_of::<H>())?.copy_from_slice(header.as_bytes());
         self.header_mut()
     }
-    /// Puts `bytes` behind the first segment; `None` and unchanged when they do not fit.
+    /// Puts `bytes` after the first segment; `None` and unchanged when they do not fit.
     #[inline(always)]
     pub fn append(&mut self, bytes: &[u8]) -> Option<()> {
         self.append_with(bytes.len())?.copy_from_slice(bytes);
@@ -296,7 +296,7 @@ impl<'p> Buffer<'p> {
         hot.len += n as u16;
         self.bytes_mut().get_mut(old..)
     }
-    /// Room behind the first segment in bytes.
+    /// Room after the first segment in bytes.
     #[inline(always)]
     pub fn tailroom(&self) -> usize {
         let end = i32::from(self.hot().offset) + i32::from(self.hot().len);
@@ -334,7 +334,7 @@ impl<'p> Buffer<'p> {
         let base = self.hot.as_ptr().cast::<u8>().wrapping_sub(self.index as usize * 64);
         Segments { base, at: Some(self.index), packet: PhantomData }
     }
-    /// Hangs `next` (a chain of `len` bytes in all, owned by the caller) behind this last segment.
+    /// Hangs `next` (a chain of `len` bytes in all, owned by the caller) after this last segment.
     pub(crate) fn set_next(&mut self, next: u32, len: u32) {
         let hot = self.hot_mut();
         hot.next = next;

@@ -4,6 +4,7 @@
 //! A feature is on for an interface while its own switch is, or while others require it: these are
 //! counted, so that none of them switches it off for another.
 
+use infra::order::Order;
 use std::collections::HashMap;
 
 use super::BuildError;
@@ -171,7 +172,7 @@ impl Engine {
     }
     fn sort_features(&mut self, number: usize) {
         let ArcSpec { order, features, .. } = &mut self.arcs[number];
-        features.sort_by_key(|name| order.iter().position(|n| n == name));
+        features.order_by_key(|name| order.iter().position(|n| n == name));
     }
     /// Number of an arc; a new one is added.
     fn arc_number(&mut self, arc: &'static FeatureArc) -> usize {
@@ -218,7 +219,7 @@ impl Engine {
         Ok(())
     }
     /// Gives a node the edges to every feature of an arc, in order, and to the arc's end. `after`
-    /// is the position behind its own, if it is one of them.
+    /// is the position after its own, if it is one of them.
     pub(super) fn add_arc_edges(
         &mut self,
         index: NodeIndex,
@@ -240,7 +241,7 @@ impl Engine {
         spec.arcs.push(ArcEdges { arc, features, base, end: room - 1, room, after });
         Ok(())
     }
-    /// The features of an arc, and behind these its end.
+    /// The features of an arc, and after these its end.
     pub(super) fn targets_of(&self, number: usize) -> Result<Vec<NodeIndex>, BuildError> {
         let ArcSpec { arc, laid_out, .. } = &self.arcs[number];
         let index = |n: &&str| self.index_of(n).ok_or_else(|| BuildError::UnknownNode((*n).into()));

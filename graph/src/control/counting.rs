@@ -8,6 +8,9 @@ use super::spec::Engine;
 use crate::node::{Count, CounterText, Node, Reason};
 use crate::worker::{NoAnswer, PATIENCE};
 
+/// Makes a copy of a job that takes the number of a row of counters.
+type CopyOfJob = dyn Fn() -> Box<dyn Fn(usize) + Send>;
+
 impl Engine {
     /// Rows of counters, by thread.
     pub fn thread_rows(&self) -> usize {
@@ -22,12 +25,16 @@ impl Engine {
         &mut self,
         job: impl Fn(usize) + Clone + Send + 'static,
     ) -> Result<(), NoAnswer> {
+        self.on_threads_dyn(Box::new(move || Box::new(job.clone())))
+    }
+    /// As [`Engine::on_threads`], with what makes a copy of the job.
+    fn on_threads_dyn(&mut self, copy: Box<CopyOfJob>) -> Result<(), NoAnswer> {
         let threads = self.data_threads();
         // Rows that no thread counts in are control's.
-        (0..self.thread_rows()).filter(|row| !threads.contains(row)).for_each(&job);
+        (0..self.thread_rows()).filter(|row| !threads.contains(row)).for_each(copy());
         let (answer, wait) = mpsc::channel();
         self.post_all(|_| {
-            let (job, answer) = (job.clone(), answer.clone());
+            let (job, answer) = (copy(), answer.clone());
             Box::new(move |core| {
                 job(core.thread());
                 // The receiver is gone: the answer is not needed.

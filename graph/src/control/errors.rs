@@ -107,7 +107,7 @@ impl Errors {
         self.rows[range].fill(None);
         self.free.entry(count).or_default().push(base);
     }
-    /// Gives back the memory of counters behind the last one in use.
+    /// Gives back the memory of counters after the last one in use.
     pub fn give_back(&mut self) {
         let end = self.rows.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         self.rows.truncate(end);

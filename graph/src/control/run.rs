@@ -268,7 +268,7 @@ impl Engine {
     ) -> io::Result<()> {
         self.threads.handle(thread).map_or(Ok(()), |h| h.watch_rings(fd, node.0))
     }
-    /// No longer does.
+    /// Ends [`Engine::watch`] or [`Engine::watch_rings`] of a descriptor.
     ///
     /// # Errors
     /// The kernel's.

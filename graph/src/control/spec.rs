@@ -40,7 +40,7 @@ pub(super) enum Target {
     Node(NodeIndex),
 }
 
-/// One node as control knows it.
+/// Control-plane state of a node.
 pub(super) struct Spec {
     pub name: Arc<str>,
     pub is_input: bool,

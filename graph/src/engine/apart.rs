@@ -22,7 +22,7 @@ pub struct Apart<'a> {
 }
 
 impl<'a> Apart<'a> {
-    /// Sends it to a node ahead, behind those it passed.
+    /// Sends it to a node ahead, after those it passed.
     #[inline(always)]
     pub fn wait_for(&mut self, node: u32) {
         *self.slot = node | BEYOND;

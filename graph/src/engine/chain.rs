@@ -10,7 +10,7 @@ impl Core {
         if n > first
             && let Some(next) = packet.next_segment()
         {
-            // SAFETY: the segments behind the first belong to the packet.
+            // SAFETY: the segments after the first belong to the packet.
             unsafe { self.truncate_rest(next, n - first) };
             packet.set_next(next, (n.min(packet.total_len()) - first) as u32);
             return;
@@ -41,7 +41,7 @@ impl Core {
             return;
         }
     }
-    /// Hangs `bytes` behind the chain that starts at `first` and ends in `last`, in as many further
+    /// Hangs `bytes` after the chain that starts at `first` and ends in `last`, in as many further
     /// segments as it takes. `None` when buffers ran out; what was added stays in the chain.
     ///
     /// # Safety

@@ -35,7 +35,7 @@ pub(crate) struct Batch {
     pub indices: [u32; FRAME],
 }
 
-/// One node, as a thread knows it.
+/// State of a node on a thread.
 pub(crate) struct NodeRuntime {
     /// Taken out while it runs.
     pub dispatch: Option<Box<dyn Dispatch>>,
@@ -72,12 +72,12 @@ pub(crate) struct NodeRuntime {
 pub(crate) struct ArcEdges {
     pub arc: &'static FeatureArc,
     pub features: EnabledReader,
-    /// The first of the edges to all features, and behind these to the arc's end.
+    /// The first of the edges to all features, and after these to the arc's end.
     pub base: u32,
     pub end: u32,
     /// Edges from `base` on that are the arc's own: as many as it ever had features, and its end.
     pub room: u32,
-    /// The position behind the node's own; the first where it is no feature.
+    /// The position after the node's own; the first where it is no feature.
     pub after: u32,
 }
 
@@ -130,7 +130,7 @@ pub struct Core {
     /// Boxed, so that frames move between nodes without being copied.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<Batch>>,
-    /// New packets that go right behind the one they were made from: its index, theirs.
+    /// New packets that go right after the one they were made from: its index, theirs.
     pub(super) followers: Vec<(u32, u32)>,
     pub(crate) inputs: Vec<u32>,
     /// Whether no input node is called, so that nothing new is received.

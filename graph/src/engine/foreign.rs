@@ -3,7 +3,7 @@
 //!
 //! Safety contract: as of the engine: the packets of a frame are this thread's until they have been
 //! scattered. The user of [`ForeignFrame::pool`] guarantees that only buffers of the frame and
-//! segments behind them are touched, and that offset and length stay within a buffer.
+//! segments after them are touched, and that offset and length stay within a buffer.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +45,7 @@ impl ForeignFrame<'_> {
     /// The packet is dropped; the reason's number is added.
     pub const DROP: u32 = 1 << 31;
 
-    /// Start of the buffers; one is as many cache lines behind it as its number says.
+    /// Start of the buffers; one is as many cache lines after it as its number says.
     pub fn pool(&self) -> *mut u8 {
         self.core.base.as_ptr()
     }

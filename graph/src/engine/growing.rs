@@ -1,4 +1,4 @@
-//! A held packet that others' bytes are hung behind.
+//! A held packet that others' bytes are hung after.
 //!
 //! Safety contract: as of [`Held`]: the chain belongs to one value. Nothing else changes it while
 //! it grows, so its last segment stays the one that was found or put there.
@@ -19,7 +19,7 @@ impl Growing {
     /// A packet as it is.
     pub fn new(packet: Held) -> Self {
         let (mut last, mut segments) = (packet.index, 1);
-        // SAFETY: the packet, and so each segment behind its first, is this function's alone.
+        // SAFETY: the packet, and so each segment after its first, is this function's alone.
         while let Some(next) = unsafe { Buffer::new(packet.pool.base(), last) }.next_segment() {
             (last, segments) = (next, segments + 1);
         }
@@ -33,7 +33,7 @@ impl Growing {
     pub fn segments(&self) -> usize {
         self.segments
     }
-    /// Hangs all bytes of `other` behind it.
+    /// Hangs all bytes of `other` after it.
     pub fn append(&mut self, other: Held) {
         assert_eq!(self.packet.pool.base(), other.pool.base(), "both are of one pool");
         let base = self.packet.pool.base();

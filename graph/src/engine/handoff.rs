@@ -129,28 +129,63 @@ impl<N: Node, On> Frame<'_, N, On> {
         // From here on no code of the node runs, so each packet goes to its assigned node.
         self.done = true;
         self.core.free_followers();
-        let (mut kept, mut count) = ([0u32; FRAME], 0);
-        for (i, &index) in indices.iter().enumerate().take(FRAME) {
-            let mut slot = slots[i];
-            if threads[i] != self.core.thread && self.core.handoffs.is_open(threads[i]) {
-                if self.core.pass(threads[i], self.node, slot, index) {
-                    continue;
-                }
-                // SAFETY: the packet was in this frame and is in no other.
-                unsafe { self.packet(base, index) }.error(full);
-                slot = drop_slot;
-            }
-            (kept[count], slots[count]) = (index, slot);
-            count += 1;
+        let (refused, count) = self.core.pass_all(self.node, indices, &mut threads, &slots);
+        for &i in &refused[..count] {
+            let i = usize::from(i);
+            // SAFETY: the packet was in this frame and is in no other.
+            unsafe { self.packet(base, indices[i]) }.error(full);
+            slots[i] = drop_slot;
         }
-        scatter(self.core, self.node, &kept[..count], &slots);
+        self.core.keep(self.node, indices, &threads, slots);
     }
 }
+
+/// The thread of a packet that has gone on there.
+const GONE: usize = usize::MAX - 1;
 
 impl Core {
     /// Whether packets can be handed to a thread.
     pub(super) fn has_way_to(&self, thread: usize) -> bool {
         self.handoffs.is_open(thread)
+    }
+    /// Puts the packets for other threads into the rings to them; their threads are
+    /// [`GONE`] then. Returns the places of those for which there was no room.
+    fn pass_all(
+        &mut self,
+        node: u32,
+        indices: &[u32],
+        threads: &mut [usize; FRAME],
+        slots: &[u32; FRAME],
+    ) -> ([u8; FRAME], usize) {
+        let (mut refused, mut count) = ([0; FRAME], 0);
+        for (i, &index) in indices.iter().enumerate().take(FRAME) {
+            if threads[i] == self.thread || !self.handoffs.is_open(threads[i]) {
+                continue;
+            }
+            if self.pass(threads[i], node, slots[i], index) {
+                threads[i] = GONE;
+            } else {
+                (refused[count], count) = (i as u8, count + 1);
+            }
+        }
+        (refused, count)
+    }
+    /// Sends the packets that go on here along their edges.
+    fn keep(
+        &mut self,
+        node: u32,
+        indices: &[u32],
+        threads: &[usize; FRAME],
+        mut slots: [u32; FRAME],
+    ) {
+        let (mut kept, mut count) = ([0; FRAME], 0);
+        for (i, &index) in indices.iter().enumerate().take(FRAME) {
+            if threads[i] != GONE {
+                (kept[count], slots[count]) = (index, slots[i]);
+                count += 1;
+            }
+        }
+        scatter(self, node, &kept[..count], &slots);
     }
     /// Puts a packet that left its frame into the ring to `thread`; false if it is full.
     pub(super) fn pass(&mut self, thread: usize, from: u32, slot: u32, index: u32) -> bool {

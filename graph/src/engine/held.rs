@@ -76,7 +76,7 @@ impl<'f, N: Node, On> Frame<'f, N, On> {
         Taken { indices, pool: self.core.cache.pool().clone() }
     }
     /// As [`Frame::each`], but a packet for which `verdict` says `Ok(None)` stays with the node: it
-    /// is put behind what `kept` has when the others have gone on.
+    /// is put after what `kept` has when the others have gone on.
     #[inline(always)]
     pub fn each_or_keep(
         &mut self,

@@ -76,7 +76,7 @@ impl<'i, N: Input, On> Intake<'i, N, On> {
     pub fn never_sleeps(&self) -> bool {
         self.state() == crate::InputState::Polling
     }
-    /// Whether this thread calls the node only when a descriptor says so.
+    /// Whether this thread calls the node only when a descriptor is ready.
     pub fn is_interrupted(&self) -> bool {
         self.state() == crate::InputState::Interrupt
     }
@@ -198,7 +198,7 @@ impl DerefMut for Arrival<'_> {
 }
 
 impl Arrival<'_> {
-    /// Puts bytes behind what is there, in as many further segments as it takes; `None` when
+    /// Puts bytes after what is there, in as many further segments as it takes; `None` when
     /// buffers ran out (end the call with `None`: the packet is given back).
     #[inline(always)]
     pub fn extend(&mut self, bytes: &[u8]) -> Option<()> {
@@ -212,7 +212,7 @@ impl Arrival<'_> {
         // SAFETY: the chain is being filled here; `self.buffer` is not touched meanwhile.
         unsafe { core.extend_chain(first, &mut self.last, bytes) }
     }
-    /// Cuts the packet to `n` bytes, giving back segments it no longer needs. Nothing is put behind
+    /// Cuts the packet to `n` bytes, giving back segments it no longer needs. Nothing is put after
     /// them then.
     pub fn truncate_chain(&mut self, n: usize) {
         self.last = None;

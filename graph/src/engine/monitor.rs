@@ -136,7 +136,7 @@ impl Core {
     fn sent_by(&self, node: u32) -> u64 {
         self.nodes[node as usize].edges.iter().map(|edge| edge.1).sum()
     }
-    /// Packets that wait for the nodes behind a node.
+    /// Packets that wait for the nodes after a node.
     fn find_waiting(&self, node: u32, waiting: &mut HashSet<u32>) {
         let targets: HashSet<u32> =
             self.nodes[node as usize].edges.iter().filter(|edge| edge.1 > 0).map(|e| e.0).collect();

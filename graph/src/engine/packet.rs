@@ -200,7 +200,7 @@ impl<'p, N> NewPacket<'p, N> {
         // SAFETY: the chain is being made here; `self.buffer` is not touched meanwhile.
         unsafe { core.extend_chain(first, &mut self.last, bytes) }
     }
-    /// Sends it right behind the packet it was made from, along the edge that one takes (or to its
+    /// Sends it right after the packet it was made from, along the edge that one takes (or to its
     /// drop). In closures of [`Frame::each`](super::Frame::each) and `lookup`. `None` when too many
     /// follow already.
     pub fn follow(self) -> Option<()> {

@@ -25,7 +25,7 @@ pub struct Passes<'p, N: Node> {
     drop_slot: u32,
     along: Along<'p>,
     len: usize,
-    /// The last one is repeated behind the end, for what is fetched ahead.
+    /// The last one is repeated after the end, for what is fetched ahead.
     pub(super) indices: [u32; FRAME + AHEAD],
     pub(super) slots: [u32; FRAME],
     of: PhantomData<N>,

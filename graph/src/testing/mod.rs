@@ -83,6 +83,8 @@ pub struct TestGraph {
     frames: usize,
     /// Whether packets are explained before they are sent.
     foretells: bool,
+    /// Time to which the clock is turned back.
+    held_at: Option<f64>,
 }
 
 /// Frames of several packets that are explained at most: tests of floods have no time for it.
@@ -117,7 +119,8 @@ impl TestGraph {
         engine.build().unwrap_or_else(|e| panic!("{e}"));
         start(&mut engine);
         foretold::note_reasons(&engine);
-        (Self { engine, seen: BTreeMap::new(), catches, sinks, frames: 0, foretells: true }, made)
+        let (seen, held_at) = (BTreeMap::new(), None);
+        (Self { engine, seen, catches, sinks, frames: 0, foretells: true, held_at }, made)
     }
     /// Sends packets into node `at` in one frame, each prepared, and runs until the graph is idle.
     /// Returns the packets that reached sinks, in order. A packet sent alone must meet the fate of
@@ -139,6 +142,7 @@ impl TestGraph {
         prepare: impl Fn(&mut Buffer<'_>) + Clone + Send + 'static,
     ) -> Vec<Caught> {
         let node = self.engine.index_of(at).unwrap_or_else(|| panic!("no node {at}"));
+        self.turn_back();
         if let [_] = packets {
             // What is still on its way counts for itself.
             self.engine.run_inline(1000);
@@ -162,8 +166,20 @@ impl TestGraph {
     pub fn send_only(&mut self) {
         self.foretells = false;
     }
+    /// Turns the clock back to this moment before each packet from now on, so that a test's result
+    /// does not depend on how long it takes.
+    pub fn hold_time(&mut self) {
+        self.held_at = Some(self.engine.clock().now());
+    }
+    fn turn_back(&self) {
+        if let Some(then) = self.held_at {
+            let clock = self.engine.clock();
+            clock.adjust(then - clock.now());
+        }
+    }
     /// Runs until the graph is idle; returns what reached sinks since the last call.
     pub fn run(&mut self) -> Vec<Caught> {
+        self.turn_back();
         self.engine.run_inline(1000);
         self.caught()
     }

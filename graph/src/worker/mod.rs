@@ -5,6 +5,7 @@
 
 mod doorbell;
 
+use std::any::Any;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -23,6 +24,11 @@ use crate::node::InputState;
 
 /// Work for a thread, done between two loops.
 pub(crate) type Job = Box<dyn FnOnce(&mut Core) + Send>;
+
+/// An answer of a thread.
+type AnyAnswer = Box<dyn Any + Send>;
+/// Work for a thread that waits for its answer.
+type AnyJob = dyn FnOnce(&mut Core) -> AnyAnswer + Send;
 
 /// Longest wait of control for a thread's answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -197,6 +203,11 @@ impl Handle {
         &self,
         job: impl FnOnce(&mut Core) -> R + Send + 'static,
     ) -> Result<R, NoAnswer> {
+        let answer = self.ask_any(Box::new(move |core| Box::new(job(core))))?;
+        answer.downcast().map(|answer| *answer).map_err(|_| NoAnswer(self.name.clone()))
+    }
+    /// As [`Handle::ask`]: one channel for answers of all types.
+    fn ask_any(&self, job: Box<AnyJob>) -> Result<AnyAnswer, NoAnswer> {
         let (answer, wait) = mpsc::sync_channel(1);
         self.post(Box::new(move |core| {
             // The receiver is gone: the answer is not needed.
@@ -216,7 +227,7 @@ impl Handle {
         let data = epoll::EventData::new_u64(u64::from(node));
         Ok(epoll::add(&self.shared.epoll, fd, data, when)?)
     }
-    /// No longer does.
+    /// Stops watching a descriptor.
     pub fn unwatch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         Ok(epoll::delete(&self.shared.epoll, fd)?)
     }

@@ -57,8 +57,8 @@ pub struct Refused(pub u16);
 /// Outcome of parsing a request.
 #[derive(Debug)]
 pub enum Outcome<R> {
-    /// More bytes are needed.
-    Partial,
+    /// More bytes are needed: so many at least, from the first one on, once the header is complete.
+    Partial(Option<usize>),
     /// The request is complete: its length in bytes, and the result of `answer`.
     Complete(usize, R),
     /// The request is invalid; the connection is closed with this status.
@@ -79,7 +79,7 @@ pub fn read<R>(
         Ok(httparse::Status::Partial) if bytes.len() >= MOST_HEAD => {
             return Outcome::Refused(Refused(431));
         }
-        Ok(httparse::Status::Partial) => return Outcome::Partial,
+        Ok(httparse::Status::Partial) => return Outcome::Partial(None),
         Err(httparse::Error::TooManyHeaders) => return Outcome::Refused(Refused(431)),
         Err(_) => return Outcome::Refused(Refused(400)),
     };
@@ -102,7 +102,9 @@ pub fn read<R>(
         Ok(len) => len,
         Err(refused) => return Outcome::Refused(refused),
     };
-    let Some(body) = bytes.get(head..head + len) else { return Outcome::Partial };
+    let Some(body) = bytes.get(head..head + len) else {
+        return Outcome::Partial(Some(head + len));
+    };
     request.body = body;
     // HTTP/1.1 requires a Host header (RFC 9112 3.2).
     if is_new && request.header("host").is_none() {
@@ -112,6 +114,13 @@ pub fn read<R>(
     let says = |word: &str| connection.split(',').any(|w| w.trim().eq_ignore_ascii_case(word));
     request.is_kept = if is_new { !says("close") } else { says("keep-alive") };
     Outcome::Complete(head + len, answer(&request))
+}
+
+/// Why bytes cannot be the beginning of a request.
+pub fn refused(bytes: &[u8]) -> Option<Refused> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let parsed = httparse::Request::new(&mut headers).parse(bytes);
+    parsed.is_err().then_some(Refused(400))
 }
 
 /// Length of the body in bytes (RFC 9112 6.3). Two lengths, or a length together with a transfer
@@ -139,7 +148,7 @@ mod tests {
             format!("{:?} {} {} {:?} {}", r.method, r.path, r.query, r.body, r.is_kept)
         };
         match read(text.as_bytes(), 16, seen) {
-            Outcome::Partial => "partial".to_owned(),
+            Outcome::Partial(_) => "partial".to_owned(),
             Outcome::Complete(len, seen) => format!("{len} {seen}"),
             Outcome::Refused(Refused(status)) => status.to_string(),
         }

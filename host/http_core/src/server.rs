@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use host_stack::data::app::{Application, Stream};
-use host_stack::data::session::{Failure, SessionId};
+use host_stack::{Application, Endpoint, Error, Failure, Options, SessionId, Stream};
+use net::Router;
 
-use crate::request::{self, MOST_HEAD, Method, Outcome, Refused, Request};
+use crate::arrival::Arrival;
+use crate::request::{MOST_HEAD, Method, Outcome, Refused, Request};
 use crate::response::{Answer, Response, Ticket};
 
 /// Answers requests on a data-plane thread; long work needs a [`Ticket`].
@@ -31,6 +32,13 @@ pub struct Limits {
     pub ticket: f64,
 }
 
+impl Limits {
+    /// Size of the longest request in bytes.
+    fn longest(&self) -> usize {
+        MOST_HEAD + self.body
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self { connections: 4096, body: 8192, request: 10.0, idle: 60.0, ticket: 30.0 }
@@ -46,14 +54,19 @@ const PROGRESS: usize = 16 << 10;
 /// Interval for polling a ticket in seconds.
 const LOOK: f64 = 0.002;
 
+/// Bytes of a receive FIFO beyond the longest request.
+const SLACK: usize = 4096;
+
 /// A server's application on one thread.
-pub struct Server<S> {
+struct Server<S> {
     site: S,
     limits: Limits,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     /// Number of connections by host.
     hosts: HashMap<IpAddr, usize>,
+    /// A request that is in several pieces.
+    scratch: Vec<u8>,
 }
 
 /// A connection.
@@ -68,6 +81,7 @@ struct Connection {
     is_head: bool,
     /// Whether the client has finished sending.
     is_finished: bool,
+    arrival: Arrival,
 }
 
 enum Doing {
@@ -82,16 +96,31 @@ enum Doing {
     Draining,
 }
 
+/// Attaches a server that listens at an endpoint; returns the numbers of the application and of
+/// the listener. `site` creates the site of each thread. The receive FIFO is made as large as the
+/// longest request.
+///
+/// # Errors
+/// See [`host_stack::serve`]; nothing has changed then.
+pub fn serve<S: Site>(
+    router: &mut Router,
+    name: &str,
+    mut options: Options,
+    limits: Limits,
+    at: Endpoint,
+    site: impl Fn() -> S + 'static,
+) -> Result<(u32, u32), Error> {
+    // The size also bounds the window, which is advertised in units.
+    let least = u32::try_from(limits.longest() + SLACK).unwrap_or(u32::MAX);
+    options.rx_fifo = options.rx_fifo.max(least);
+    host_stack::serve(router, name, options, at, move |_| Box::new(Server::new(site(), limits)))
+}
+
 impl<S: Site> Server<S> {
     /// Creates a server without connections.
-    pub fn new(site: S, limits: Limits) -> Self {
+    fn new(site: S, limits: Limits) -> Self {
         let (connections, free, hosts) = (Vec::new(), Vec::new(), HashMap::new());
-        Self { site, limits, connections, free, hosts }
-    }
-
-    /// The site.
-    pub fn site(&mut self) -> &mut S {
-        &mut self.site
+        Self { site, limits, connections, free, hosts, scratch: vec![0; limits.longest()] }
     }
 
     fn open(&mut self, peer: IpAddr, deadline: f64) -> Option<usize> {
@@ -109,6 +138,7 @@ impl<S: Site> Server<S> {
             is_kept: true,
             is_head: false,
             is_finished: false,
+            arrival: Arrival::default(),
         };
         match self.free.pop() {
             Some(place) => {
@@ -207,37 +237,26 @@ impl<S: Site> Server<S> {
 
     /// Reads a request if it is complete; returns whether there is something to do now.
     fn read(&mut self, stream: &mut Stream<'_>) -> bool {
-        let now = stream.now();
+        let (now, limits) = (stream.now(), self.limits);
         let Some(connection) = at(&mut self.connections, stream.data()) else { return false };
-        let (site, limits) = (&mut self.site, self.limits);
-        let len = stream.readable().min(MOST_HEAD + limits.body);
-        let mut copy = Vec::new();
-        // A contiguous request is parsed in place.
-        let bytes = if stream.peek().len() < len {
-            copy.resize(len, 0);
-            let got = stream.copy(0, &mut copy);
-            &copy[..got]
-        } else {
-            &stream.peek()[..len]
-        };
-        let answer = |request: &Request<'_>| {
+        let (site, scratch) = (&mut self.site, &mut self.scratch[..]);
+        let outcome = connection.arrival.advance(stream, limits.body, scratch, |request| {
             let is_head = request.method == Method::Head;
             (site.answer(request, now), request.is_kept, is_head)
-        };
-        match request::read(bytes, limits.body, answer) {
-            Outcome::Partial if connection.is_finished || now >= connection.deadline => {
-                let is_idle = bytes.is_empty();
+        });
+        match outcome {
+            Outcome::Partial(_) if connection.is_finished || now >= connection.deadline => {
                 connection.is_kept = false;
-                if is_idle {
+                if stream.readable() == 0 {
                     self.close(stream);
                     return false;
                 }
                 connection.respond(Response::status(408), now + limits.request);
                 true
             }
-            Outcome::Partial => {
+            Outcome::Partial(_) => {
                 let begun = now + limits.request;
-                if !bytes.is_empty() && connection.deadline > begun {
+                if stream.readable() > 0 && connection.deadline > begun {
                     connection.deadline = begun;
                 }
                 stream.wake_in(connection.deadline - now);
@@ -257,6 +276,7 @@ impl<S: Site> Server<S> {
                         connection.deadline = now + limits.ticket;
                     }
                 }
+                connection.arrival = Arrival::default();
                 stream.consume(len);
                 true
             }

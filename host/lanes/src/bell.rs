@@ -29,15 +29,15 @@ impl Bell {
         shutdown(&there, Shutdown::Write)?;
         Ok((Self(here), there))
     }
-    /// Wakes the other end. Never waits: one that is full of rings is as loud as it gets.
+    /// Wakes the other end. Never waits: if the socket is full, a wakeup is pending anyway.
     pub fn ring(&self) {
         let _ = send(&self.0, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
 }
 
-/// Takes rings out of the end of the waiting program.
+/// Clears pending wakeups at the program's end.
 pub fn quiet(bell: impl AsFd) {
-    // What is left rings once more.
+    // Remaining bytes cause another wakeup.
     let _ = read(bell, &mut [0; 64]);
 }
 

@@ -5,11 +5,16 @@
 //! Both regions have a line for each session; changes are announced by the line's number in a ring
 //! ([`lane`]). Data is in chunks of the writer's region, found by its position in the stream
 //! ([`stream`]).
+//!
+//! Programs that share no memory have a Unix socket for each session ([`socket`]).
 
 pub mod bell;
 pub mod lane;
 mod map;
+pub mod options;
 pub mod region;
+pub mod settings;
+pub mod socket;
 pub mod stream;
 pub mod talk;
 

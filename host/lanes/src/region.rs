@@ -72,8 +72,8 @@ pub enum Word {
     Peer,
     /// Its second half.
     PeerLow,
-    /// D: number of bytes that the program may write ahead of the reader.
-    Limit,
+    /// A: [`TcpOptions`](super::options::TcpOptions) of the session.
+    Options,
 }
 
 /// A region mapped into this process.

@@ -8,6 +8,7 @@
 //! | [`LANE`] | router | one more lane | D, A, the router's bell |
 //! | [`LISTEN`], [`UNLISTEN`], [`CONNECT`] | program | requests with a token | |
 //! | [`DONE`] | router | the answer to a request: a listener's number, or an error | |
+//! | [`SERVE`], [`REACH`] | program | makes the connection itself a [socket](super::socket) | |
 #![forbid(unsafe_code)]
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -37,6 +38,10 @@ pub const LISTEN: u8 = 2;
 pub const UNLISTEN: u8 = 3;
 /// Program: connect.
 pub const CONNECT: u8 = 4;
+/// Program: this connection is a socket that listens, or that is bound to a port for datagrams.
+pub const SERVE: u8 = 5;
+/// Program: this connection is a socket that connects.
+pub const REACH: u8 = 6;
 /// The answer to [`HELLO`].
 pub const WELCOME: u8 = 128;
 /// A lane.
@@ -50,6 +55,10 @@ pub const LOCAL: u8 = 1;
 pub const GLOBAL: u8 = 1 << 1;
 /// LISTEN: one session for each peer that sends datagrams, instead of one for all peers.
 pub const BY_PEER: u8 = 1;
+/// SERVE: other sockets of the same user may have the same address and port.
+pub const SHARED: u8 = 1 << 2;
+/// SERVE: all addresses of both IP versions.
+pub const DUAL: u8 = 1 << 3;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +69,7 @@ pub struct Message {
     pub transport: u8,
     /// Flags, depending on the type.
     pub flags: u8,
-    /// Number of the request, repeated in its answer.
+    /// Number of the request, repeated in its answer. REACH: bytes that follow the message.
     pub token: u32,
     /// Number of a listener; in answers, or a negative errno.
     pub value: i32,
@@ -111,7 +120,7 @@ impl Message {
         put(&[u8::from(self.end.is_ipv6()), 0]);
         for text in [&self.name, &self.namespace] {
             let mut field = [0; NAME];
-            let len = text.len().min(NAME - 1);
+            let len = text.floor_char_boundary(NAME - 1);
             field[..len].copy_from_slice(&text.as_bytes()[..len]);
             put(&field);
         }
@@ -217,7 +226,7 @@ pub fn send_bytes(socket: impl AsFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> 
     Ok(())
 }
 
-/// Whether the next packet has descriptors, which are not received by looking: the receiver would
+/// Whether the next packet has descriptors; this check does not receive them: the receiver would
 /// have to close them, which takes as long as their sender likes. False also without a packet.
 pub fn has_files(socket: impl AsFd) -> bool {
     let mut none = RecvAncillaryBuffer::default();

@@ -316,3 +316,14 @@ fn scribbling_while_it_is_read_harms_nothing() {
     assert!(endings > 0, "some of it was impossible");
     assert_eq!(router.used(), 0);
 }
+
+#[test]
+fn a_long_name_is_cut_between_characters() {
+    for (name, kept) in
+        [("ä".repeat(40), 62), (format!("x{}", "€".repeat(30)), 61), ("n".repeat(70), 63)]
+    {
+        let bytes = Message { name: name.clone(), ..Message::new(talk::HELLO) }.to_bytes();
+        let heard = Message::parse(&bytes).expect("it is a message");
+        assert_eq!(heard.name, name[..kept]);
+    }
+}

@@ -12,7 +12,7 @@ pub mod data;
 
 pub use apps::{Attached, Folder, attached};
 pub use data::app::{Application, Ends, Stream};
-pub use data::apps::{Error, Options, ask_parts, attach, detach, listen, unlisten};
+pub use data::apps::{Error, Options, ask_parts, attach, detach, listen, serve, unlisten};
 pub use data::connecting::{Connect, connect};
 pub use data::endpoint::{BadEndpoint, Endpoint, Transport};
 pub use data::session::{Failure, SessionId};

@@ -68,6 +68,12 @@ fn resident(start: usize, bytes: usize) -> usize {
     pages * PAGE
 }
 
+/// Bytes of this process that are in memory: statm of proc(5). `None` where it is not mounted.
+pub fn in_memory() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(text.split(' ').nth(1)?.parse::<usize>().ok()? * PAGE)
+}
+
 /// The heap of the C library, which Rust allocates from, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heap {

@@ -131,7 +131,7 @@ impl View<'_> {
         let value = self.tables.new.find(key);
         if value != 0 { value } else { self.find_old(key) }
     }
-    /// Asks for the lines where keys are most likely, and says which buckets those are.
+    /// Prefetches the lines where keys most likely are, and returns their buckets.
     #[inline(always)]
     pub fn fetch_all(&self, keys: &[u64], firsts: &mut [u32]) {
         let Buckets { numbers, factors: [factor, _], shift, .. } = &*self.tables.new;

@@ -7,7 +7,8 @@
 //! belongs to one thread.
 //!
 //! It grows while in use: entries go from the old buckets to twice as many new ones, a few buckets
-//! for each new session, and what is not found in the new ones is looked for in the old ones.
+//! for each new session, and what is not found in the new ones is looked for in the old ones. Those
+//! that find no room there are set aside, so that growing always ends.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -25,6 +26,8 @@ const PLACES: usize = 10;
 const MOVES: usize = 2;
 /// Old buckets whose entries move for each new session.
 const SLICE: usize = 2;
+/// Entries that are set aside at most.
+const MOST_ASIDE: usize = 64;
 /// Buckets that give their memory back together.
 const RETURNED: usize = HUGE_PAGE / size_of::<Bucket>();
 
@@ -166,6 +169,8 @@ struct Old {
 pub struct Flows {
     new: Buckets,
     old: Option<Old>,
+    /// Hashes and values of entries that found no room when they were to move.
+    aside: Vec<(u64, u32)>,
     len: usize,
 }
 
@@ -176,7 +181,7 @@ impl Flows {
     /// The kernel's, when it refuses the address space.
     pub fn new(entries: usize) -> io::Result<Self> {
         let buckets = (entries / PLACES).next_power_of_two().max(2);
-        Ok(Self { new: Buckets::new(buckets)?, old: None, len: 0 })
+        Ok(Self { new: Buckets::new(buckets)?, old: None, aside: Vec::new(), len: 0 })
     }
     /// Prefetches the most likely line of a hash.
     #[inline(always)]
@@ -210,10 +215,14 @@ impl Flows {
     #[inline(always)]
     pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let found = self.new.find(cut(hash), &mut is);
-        match &self.old {
-            Some(old) if found.is_none() => old.buckets.find(cut(hash), &mut is),
-            _ => found,
+        if found.is_some() || (self.old.is_none() && self.aside.is_empty()) {
+            return found;
         }
+        let old = self.old.as_ref().and_then(|old| old.buckets.find(cut(hash), &mut is));
+        old.or_else(|| {
+            let alike = self.aside.iter().filter(|(other, _)| *other == hash);
+            alike.map(|(_, value)| *value).find(|value| is(*value))
+        })
     }
     /// Adds an entry, unless there is no room.
     pub fn insert(&mut self, hash: u64, value: u32) -> bool {
@@ -226,7 +235,11 @@ impl Flows {
         let old = |old: &mut Option<Old>| {
             old.as_mut().is_some_and(|old| old.buckets.remove(cut(hash), value))
         };
-        let is_gone = self.new.remove(cut(hash), value) || old(&mut self.old);
+        let mut aside = || {
+            let at = self.aside.iter().position(|entry| *entry == (hash, value));
+            at.map(|at| self.aside.swap_remove(at)).is_some()
+        };
+        let is_gone = self.new.remove(cut(hash), value) || old(&mut self.old) || aside();
         self.len -= usize::from(is_gone);
     }
     /// Bytes that it takes.
@@ -238,8 +251,14 @@ impl Flows {
     /// lookups read both lines of their flow. `hash_of` says the hash of a value, `fetch` asks for
     /// what that reads.
     pub fn grow(&mut self, hash_of: impl Fn(u32) -> u64, fetch: impl Fn(u32)) {
-        if let Some(old) = &mut self.old {
-            let is_done = (0..SLICE).any(|_| move_one(old, &mut self.new, &hash_of, &fetch));
+        if let Some((hash, value)) = self.aside.pop()
+            && !self.new.insert(cut(hash), value)
+        {
+            self.aside.push((hash, value));
+        }
+        let Self { new, old, aside, .. } = self;
+        if let Some(old) = old {
+            let is_done = (0..SLICE).any(|_| move_one(old, (new, aside), &hash_of, &fetch));
             if is_done {
                 self.old = None;
             }
@@ -259,7 +278,7 @@ impl Flows {
 /// Moves the entries of one old bucket; whether that was the last one.
 fn move_one(
     old: &mut Old,
-    new: &mut Buckets,
+    (new, aside): (&mut Buckets, &mut Vec<(u64, u32)>),
     hash_of: &impl Fn(u32) -> u64,
     fetch: &impl Fn(u32),
 ) -> bool {
@@ -268,8 +287,12 @@ fn move_one(
         let bucket = old.buckets.at(at);
         let (tag, value) = (bucket.tag(place), bucket.value(place));
         if tag != 0 {
-            if !new.insert(cut(hash_of(value)), value) {
-                return false; // it is tried again once there is room
+            let hash = hash_of(value);
+            if !new.insert(cut(hash), value) {
+                if aside.len() == MOST_ASIDE {
+                    return false; // it is tried again once there is room
+                }
+                aside.push((hash, value));
             }
             old.buckets.at_mut(at).set(place, 0, 0);
         }
@@ -312,6 +335,27 @@ mod tests {
         assert!(flows.old.is_none());
         assert!((0..made as u32).all(|n| flows.find(hash_of(n * 3), |v| v == n) == Some(n)));
         assert_eq!((flows.len, flows.bytes()), (made, 4 * 64));
+    }
+
+    #[test]
+    fn growing_ends_whatever_shares_a_bucket() {
+        // As many as two buckets hold, and while they move as many that belong there as well.
+        let (mut flows, same) = (Flows::new(PLACES).unwrap(), |_| 7);
+        assert!((0..20).all(|n| flows.insert(7, n)));
+        flows.grow(same, |_| ());
+        assert!((20..40).all(|n| flows.insert(7, n)) && !flows.insert(7, 40));
+        (0..4).for_each(|_| flows.grow(same, |_| ()));
+        assert!(flows.old.is_none());
+        let is_there = |flows: &Flows, n| flows.find(7, |v| v == n) == Some(n);
+        assert!((0..40).all(|n| is_there(&flows, n)) && flows.len == 40);
+        // Each goes, wherever it is, and what is set aside takes the place of others.
+        for n in (0..10).chain(30..40) {
+            flows.remove(7, n);
+            flows.grow(same, |_| ());
+        }
+        assert!((0..40).all(|n| is_there(&flows, n) == (10..30).contains(&n)));
+        (0..100).for_each(|_| flows.grow(same, |_| ()));
+        assert!(flows.aside.is_empty() && flows.old.is_none() && flows.len == 20);
     }
 
     proptest! {

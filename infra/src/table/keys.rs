@@ -30,7 +30,7 @@ pub trait Place: Copy {
 #[derive(Clone, Copy, Debug)]
 pub struct Avx(());
 
-/// No matter what it has.
+/// Comparison one by one, on any processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Singly;
 

@@ -59,7 +59,7 @@ pub(crate) struct Line([u64; KEYS]);
 #[derive(Debug, FromZeros)]
 #[repr(C, align(64))]
 pub struct Row {
-    /// Distance of each span but the first behind `start`, in units of `1 << shift`; [`u32::MAX`]
+    /// Distance of each span but the first after `start`, in units of `1 << shift`; [`u32::MAX`]
     /// for spans that do not exist.
     behind: [u32; SPANS - 1],
     start: u64,

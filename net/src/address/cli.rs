@@ -1,5 +1,6 @@
 //! Commands about addresses of interfaces.
 
+use infra::order::Order;
 use std::str::FromStr;
 
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Word};
@@ -56,7 +57,7 @@ impl Print for SetAddress {
     }
 }
 
-/// Show interface addresses.
+/// Show interface addresses; `addr` for short.
 #[derive(Command)]
 #[command("show interface address")]
 struct ShowAddress {
@@ -189,7 +190,7 @@ impl ShowAddress {
         }
         if chosen.is_empty() {
             let mut all: Vec<_> = router.interfaces.iter().map(|i| (&i.name, i.index)).collect();
-            all.sort();
+            all.order();
             chosen = all.into_iter().map(|(_, index)| index).collect();
         }
         Ok(on_interfaces(router, &chosen))

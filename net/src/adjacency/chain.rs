@@ -1,4 +1,4 @@
-//! Mid-chain adjacencies: what it takes to send a packet into a tunnel.
+//! Mid-chain adjacencies: rewrites for sending packets into a tunnel.
 //!
 //! Such an adjacency puts the headers of its tunnel in front of a packet, writes into them what
 //! depends on the packet, and sends it on as the route to the tunnel's far end leads: it is
@@ -15,14 +15,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use graph::{Buffer, Flags, Node, Packet, Slot};
-use wire::{ip4, ip6};
+use wire::{Protocol, ip4, ip6};
 
 use super::AdjacencyIndex;
 use crate::gso::{self, UNDONE};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// The node that packets take behind the headers of their tunnel.
+/// The next node of packets after the headers of their tunnel are added.
 pub(crate) const TRANSMIT: &str = "adj-midchain-tx";
 /// Most bytes of headers: what a buffer has room for in front, with those of layer 2.
 pub const MAX_HEADER: usize = 96;
@@ -103,6 +103,22 @@ impl Hop {
         }
         Ok(*is_behind)
     }
+    /// Puts the headers in front of a packet, and marks it; `None` without headroom.
+    ///
+    /// The outer header is made here: it has all its hops, and may be cut. As in VPP, it has a hop
+    /// more around a packet of the router's own: others have spent one on the way to the tunnel.
+    #[inline(always)]
+    pub fn enclose(&self, p: &mut Buffer<'_>) -> Option<()> {
+        let is_own = is_own(p.flags());
+        let mark = if is_own { ENCLOSED.with(Flags::LOCAL_INSIDE) } else { ENCLOSED };
+        p.clear_flags(Flags::LOCAL_INSIDE);
+        p.add_flags(mark);
+        self.put_in_front(p)?;
+        if is_own {
+            add_hop(p);
+        }
+        Some(())
+    }
     /// Puts the headers in front of a packet; `None` without headroom.
     #[inline(always)]
     pub fn put_in_front(&self, p: &mut Buffer<'_>) -> Option<()> {
@@ -126,6 +142,41 @@ impl super::Adjacency {
         let is_enclosed = self.hop.as_ref().is_some_and(|hop| !hop.header.is_empty());
         p.flags().has(if is_enclosed { Flags::LOCAL_INSIDE } else { Flags::LOCAL })
     }
+}
+
+/// Marks of the headers of a tunnel.
+pub(crate) const ENCLOSED: Flags = Flags::LOCAL.with(Flags::ENCLOSED);
+
+/// Whether this router made a packet, and not only the headers of a tunnel around it.
+#[inline(always)]
+fn is_own(flags: Flags) -> bool {
+    flags.has(Flags::LOCAL) && (!flags.has(Flags::ENCLOSED) || flags.has(Flags::LOCAL_INSIDE))
+}
+
+/// Gives an outer header one hop more. That of IP in IPv6 spends none, as in VPP.
+#[cold]
+#[inline(never)]
+fn add_hop(p: &mut Buffer<'_>) {
+    match p.bytes().first().map(|byte| byte >> 4) {
+        Some(4) => {
+            if let Some(outer) = p.header_mut::<ip4::Header>() {
+                outer.ttl = outer.ttl.saturating_add(1);
+                outer.update_checksum();
+            }
+        }
+        Some(6) => {
+            let outer = p.header_mut::<ip6::Header>();
+            if let Some(outer) = outer.filter(|outer| !keeps_hops(outer.next_header)) {
+                outer.hop_limit = outer.hop_limit.saturating_add(1);
+            }
+        }
+        _ => (),
+    }
+}
+
+/// Whether an outer IPv6 header in front of this protocol spends no hop.
+pub(crate) fn keeps_hops(carried: Protocol) -> bool {
+    matches!(carried, Protocol::IP4 | Protocol::IP6)
 }
 
 /// Copies a header into room of its length, in pieces: a call takes longer than copying so little.

@@ -1,4 +1,4 @@
-//! Interfaces whose packets are cut behind `ip4-rewrite` and `ip6-rewrite`.
+//! Interfaces whose packets are fragmented after `ip4-rewrite` and `ip6-rewrite`.
 
 use super::Role;
 use crate::interface::InterfaceIndex;

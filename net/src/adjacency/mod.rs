@@ -1,9 +1,9 @@
-//! Adjacencies: what it takes to send a packet to one neighbour, made ready beforehand.
+//! Adjacencies: prepared rewrites for sending packets to one neighbor.
 //!
 //! An adjacency keeps its number while it is completed, changed or lost again, so routes over it
 //! need no change when its neighbour does. Each packet over it reads one object: the header to put
 //! in front, the interface, the MTU. One that is not complete sends its packets to be held until
-//! ARP or ND answers. Those of tunnels are [mid-chain](chain): behind what they put in front,
+//! ARP or ND answers. Those of tunnels are [mid-chain](chain): after what they put in front,
 //! packets follow another route.
 
 pub mod chain;
@@ -110,7 +110,7 @@ impl Link {
             Self::Ethernet => "adj-l2-midchain",
         }
     }
-    /// The node that sends packets on as a load balance says.
+    /// The node that forwards packets by a load balance.
     pub const fn load_balance_node(self) -> &'static str {
         match self {
             Self::Ip4 => "ip4-load-balance",
@@ -437,7 +437,7 @@ impl Router {
             a.complete = true;
         });
     }
-    /// Says that the neighbour of an adjacency is not known any more.
+    /// Marks the neighbor of an adjacency as unresolved.
     pub fn forget_adjacency(&mut self, index: AdjacencyIndex) {
         let on = self.adjacencies.at(index).and_then(|a| self.interfaces.at(a.interface));
         if on.is_some_and(|i| !i.is_point_to_point()) {

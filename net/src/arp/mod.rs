@@ -1,4 +1,4 @@
-//! ARP (RFC 826): received messages. Questions for neighbours are asked by [`crate::neighbor`].
+//! ARP (RFC 826): received messages. Requests are sent by [`crate::neighbor`].
 //!
 //! `arp-input` checks packets and starts the arc `arp`: [`ArpReply`] answers for the router and
 //! learns, [`ArpProxy`] answers for others where the operator says so (RFC 1027), and
@@ -49,7 +49,7 @@ fn follow_ip4(router: &mut Router, interface: InterfaceIndex) {
     set(router, interface, ArpDisabled::NAME, !is_on);
 }
 
-/// Puts a node of ours on the arc of an interface, or takes it off.
+/// Enables or disables one of our nodes on the arc of an interface.
 fn set(router: &mut Router, interface: InterfaceIndex, node: &str, on: bool) {
     let done = router.engine.set_feature(&ARP, node, interface.0, on);
     done.expect("the node is on the arc since the feature registered");

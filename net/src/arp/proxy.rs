@@ -69,7 +69,7 @@ impl Answered {
     }
 }
 
-/// The same, to be changed.
+/// The writable side of [`Answered`].
 pub(super) struct Proxies(pub Shared<Answered>);
 
 impl Router {

@@ -4,6 +4,7 @@ use super::show::State;
 use crate::health::{Check, Findings, Severity};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
+use infra::order::Order;
 
 /// Seconds for which a drop counts as one of now.
 const NOW: f64 = 5.0;
@@ -49,7 +50,7 @@ fn look(router: &mut Router, found: &mut Findings) {
         Some((node.to_owned(), text))
     });
     let mut lately: Vec<_> = lately.collect();
-    lately.sort();
+    lately.order();
     for (node, text) in lately {
         found.add(Severity::Warning, node, text + " (see `show drops')");
     }

@@ -15,7 +15,7 @@ pub struct Problem {
     pub code: u8,
     /// Zero.
     pub pad: u16,
-    /// MTU in bytes, or how many bytes behind the start of the IP header it is wrong; host byte
+    /// MTU in bytes, or how many bytes after the start of the IP header it is wrong; host byte
     /// order.
     pub data: u32,
 }

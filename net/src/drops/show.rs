@@ -4,6 +4,7 @@
 //! packets before they have a buffer, and those that an ICMP error answers are not dropped. Both
 //! are shown, apart.
 
+use infra::order::Order;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
@@ -183,11 +184,11 @@ impl Router {
         }
         let mut reasons: Vec<_> = found.into_values().collect();
         for reason in &mut reasons {
-            reason.interfaces.sort_by(|a, b| {
+            reason.interfaces.order_by(|a, b| {
                 b.packets.cmp(&a.packets).then_with(|| a.interface.cmp(&b.interface))
             });
         }
-        reasons.sort_by(|a, b| {
+        reasons.order_by(|a, b| {
             let fastest = b.rate.total_cmp(&a.rate).then(b.packets.cmp(&a.packets));
             fastest.then_with(|| (&a.node, a.name).cmp(&(&b.node, b.name)))
         });

@@ -21,7 +21,7 @@ pub struct Program {
     pub built_on: &'static str,
     /// Folders in which plugins are looked for.
     pub folders: Vec<String>,
-    /// Plugins that are loaded, in the order in which they came.
+    /// Loaded plugins, in the order of loading.
     pub plugins: Vec<Plugin>,
 }
 

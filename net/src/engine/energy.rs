@@ -1,6 +1,7 @@
 //! `show energy`: the use of time by data-plane threads, and the energy of the processor's packages
 //! if the system reports it (`/sys/class/powercap`).
 
+use infra::order::Order;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ struct Meter {
     name: String,
     folder: PathBuf,
     start: u64,
-    /// It starts again from 0 behind this.
+    /// Largest value, after which it wraps around to 0.
     most: u64,
 }
 
@@ -73,12 +74,12 @@ fn meters(folder: &Path) -> Vec<Meter> {
         name.starts_with("package-").then_some(Meter { name, folder, start, most })
     };
     let mut found: Vec<_> = entries.filter_map(|entry| meter(entry.path())).collect();
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.order_by(|a, b| a.name.cmp(&b.name));
     found
 }
 
 impl Meter {
-    /// Joules since the start, if it went round at most once.
+    /// Joules since the start, if it wrapped around at most once.
     fn joules(&self) -> Option<f64> {
         let now = number(&self.folder.join("energy_uj"))?;
         let used = match now.checked_sub(self.start) {

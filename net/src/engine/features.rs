@@ -1,5 +1,6 @@
 //! `show features` and `show interface features`: what is on the arcs.
 
+use infra::order::Order;
 use std::fmt;
 
 use control::cli::{Command, Error, Output, Word};
@@ -16,7 +17,7 @@ struct ShowFeatures {
     verbose: bool,
 }
 
-/// Show the features enabled on interfaces.
+/// Show the features enabled on interfaces; `feat` for short.
 #[derive(Command)]
 #[command("show interface features")]
 struct ShowInterfaceFeatures {
@@ -74,7 +75,7 @@ impl Router {
     }
 }
 
-/// The order of arcs in listings; others come behind these, as they were declared.
+/// The order of arcs in listings; others follow in the order of declaration.
 const ORDER: [&str; 16] = [
     "arp",
     "ip6-drop",
@@ -172,7 +173,7 @@ struct Arc {
 impl Arcs {
     fn in_order(interface: Option<String>, mut arcs: Vec<Arc>) -> Self {
         let place = |arc: &Arc| ORDER.iter().position(|name| *name == arc.name);
-        arcs.sort_by_key(|arc| place(arc).unwrap_or(ORDER.len()));
+        arcs.order_by_key(|arc| place(arc).unwrap_or(ORDER.len()));
         Self { interface, arcs }
     }
 }

@@ -1,5 +1,6 @@
 //! `show files` and `show unix errors`: the process in its system.
 
+use infra::order::Order;
 use std::fmt;
 use std::fs;
 
@@ -55,6 +56,6 @@ fn files() -> Result<Vec<File>, Error> {
         Some(File { descriptor, target })
     };
     let mut files: Vec<_> = entries.filter_map(file).collect();
-    files.sort_by_key(|file| file.descriptor);
+    files.order_by_key(|file| file.descriptor);
     Ok(files)
 }

@@ -1,11 +1,12 @@
 //! `show node` and `show vlib graph`: the nodes and what leads where.
 
+use infra::order::Order;
 use std::fmt;
 use std::io::Write;
 
 use control::cli::{Args, Cli, Command, Error, Output, Word, io_text};
 use control::private_file;
-use graph::show::{GraphRows, NodeDetail, state_text};
+use graph::show::{EdgeCount, GraphRows, NodeDetail, state_text};
 use graph::{InputState, NodeIndex};
 use infra::cpu::Variant;
 use serde::Serialize;
@@ -84,19 +85,31 @@ struct ShowVlibGraph {
 #[derive(Command)]
 #[command("show vlib graphviz")]
 struct Draw {
+    /// only edges that packets took, and their nodes
+    filter: bool,
+    /// label edges with their packets
+    #[alias("calls")]
+    vectors: bool,
+    /// may stand before the file
+    #[keyword("file")]
+    _keyword: bool,
     /// write it to this file
     #[positional]
     file: Option<std::path::PathBuf>,
 }
 
 /// The nodes and their edges.
-fn picture(details: &[NodeDetail]) -> String {
+fn picture(details: &[NodeDetail], draw: &Draw) -> String {
     let mut text = "digraph nodes {\n".to_owned();
     for node in details {
-        let shape = if node.kind == "input" { "box" } else { "ellipse" };
-        text += &format!("  {} [label=\"{}\" shape={shape}]\n", node.index, node.name);
-        let edges = node.next.iter().map(|edge| format!("  {} -> {}\n", node.index, edge.node));
-        text.extend(edges);
+        let mut edges = node.next.iter().filter(|edge| !draw.filter || edge.vectors > 0).peekable();
+        if node.kind == "input" && (edges.peek().is_some() || !draw.filter) {
+            text += &format!("  \"{}\" [shape=box]\n", node.name);
+        }
+        for EdgeCount { name, vectors, .. } in edges {
+            let label = if draw.vectors { format!(" [label={vectors}]") } else { String::new() };
+            text += &format!("  \"{}\" -> \"{name}\"{label}\n", node.name);
+        }
     }
     text + "}\n"
 }
@@ -134,7 +147,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router, draw: Draw| {
         let details = details(router, &sorted(router))?;
-        let text = picture(&details);
+        let text = picture(&details, &draw);
         let Some(file) = draw.file else { return Ok(Output::both(text, details)) };
         let written = private_file::replace(&file, |old| old.starts_with(b"digraph "))
             .and_then(|mut new| new.write_all(text.as_bytes()));
@@ -163,7 +176,7 @@ pub(super) fn find(router: &Router, name: &str) -> Result<NodeIndex, Error> {
 
 fn sorted(router: &Router) -> Vec<NodeIndex> {
     let mut nodes: Vec<_> = router.engine.node_names().collect();
-    nodes.sort_by_key(|node| node.1);
+    nodes.order_by_key(|node| node.1);
     nodes.into_iter().map(|node| node.0).collect()
 }
 

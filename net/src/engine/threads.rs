@@ -84,7 +84,7 @@ struct Row {
 /// `other (0)`: policy and priority of a thread (proc(5), fields 40 and 41).
 fn scheduler(lwp: u32) -> String {
     let stat = fs::read_to_string(format!("/proc/self/task/{lwp}/stat")).unwrap_or_default();
-    // The name in parentheses may hold blanks; field 3 comes behind it.
+    // The name in parentheses may hold blanks; field 3 comes after it.
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split(' ').skip(1).collect();
     let field = |number: usize| fields.get(number - 3).copied().unwrap_or("0");
     let policy = match field(41) {

@@ -183,7 +183,7 @@ impl<F: FastPath> Node for EthernetInput<F> {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let (epoch, thread, cpu) = (frame.epoch(), frame.thread(), frame.cpu());
-        // What the first packet is says which pass is for most of them.
+        // The first packet decides which pass handles most of them.
         let (mut known, mut own, mut most) = (u32::MAX, NOBODY, Most::Any);
         frame.look_first(|p| {
             known = p.rx();
@@ -444,7 +444,7 @@ impl<F: FastPath> EthernetInput<F> {
     }
 }
 
-/// Whether an interface takes frames for an address.
+/// Whether an interface accepts frames for an address.
 pub(super) fn takes(port: &Port, dst: MacAddr) -> bool {
     dst == port.mac || dst.is_multicast() || port.promiscuous || port.secondary.contains(&dst)
 }

@@ -9,7 +9,7 @@ use infra::rcu::{Reader, Shared};
 
 use crate::router::Router;
 
-/// Node that takes frames with a length.
+/// Node for frames with a length field.
 pub(super) const LLC: &str = "llc-input";
 const SNAP: &str = "snap-input";
 

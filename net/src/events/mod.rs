@@ -10,7 +10,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use control::feature::Registered;
 use infra::ring::{self, Receiver, Sender};
@@ -26,8 +26,12 @@ pub trait Event: Copy + Send + 'static {
 /// Called when there is something to take.
 pub type Notifier = Arc<dyn Fn() + Send + Sync>;
 
-/// Takes the events of one type and does what they call for.
-type Delivery = Rc<dyn Fn(&mut Router)>;
+/// Takes events of one type and does what they call for, until a turn is over; whether some are
+/// left.
+type Delivery = Rc<dyn Fn(&mut Router, &dyn Fn() -> bool) -> bool>;
+
+/// Events of one type that are handled before the time is looked at.
+const BATCH: usize = 16;
 
 /// Control's end of all queues.
 #[derive(Default)]
@@ -36,6 +40,10 @@ pub struct Events {
     /// An `Arc<Rings<E>>` by the type of its events.
     rings: HashMap<TypeId, Box<dyn Any>>,
     handlers: Registered<Delivery>,
+    /// The first handler of the next turn: the one behind that which used up the last one.
+    next: usize,
+    /// Whether the last turn left events.
+    is_left: bool,
     afterwards: Registered<fn(&mut Router)>,
 }
 
@@ -49,7 +57,13 @@ struct Wakeup {
 }
 
 /// The rings of all nodes that send one type of events.
-struct Rings<E>(Mutex<Vec<(Weak<()>, Receiver<E>)>>);
+struct Rings<E>(Mutex<Ends<E>>);
+
+struct Ends<E> {
+    all: Vec<(Weak<()>, Receiver<E>)>,
+    /// The ring from which events are taken first.
+    next: usize,
+}
 
 /// A node's end. A clone, made by control for another thread, gets a ring of its own.
 pub struct EventSender<E> {
@@ -70,11 +84,21 @@ impl Events {
     /// Calls `handler` with each event of its type.
     pub fn handle<E: Event>(&mut self, handler: impl Fn(&mut Router, E) + 'static) {
         let rings = self.rings::<E>();
-        self.handlers.push(Rc::new(move |router| {
-            rings.take().into_iter().for_each(|event| handler(router, event));
+        self.handlers.push(Rc::new(move |router, is_over| {
+            // What comes meanwhile is for the next turn.
+            let mut left = rings.waiting();
+            while left > 0 {
+                let some = rings.take(left.min(BATCH));
+                left = if some.is_empty() { 0 } else { left - some.len() };
+                some.into_iter().for_each(|event| handler(router, event));
+                if is_over() {
+                    break;
+                }
+            }
+            left > 0
         }));
     }
-    /// Calls `work` whenever all pending events are handled.
+    /// Calls `work` after each turn of handling events.
     pub fn afterwards(&mut self, work: fn(&mut Router)) {
         self.afterwards.push(work);
     }
@@ -88,7 +112,10 @@ impl Events {
         self.wakeup.lost.load(Ordering::Relaxed)
     }
     fn rings<E: Event>(&mut self) -> Arc<Rings<E>> {
-        let new = || Box::new(Arc::new(Rings::<E>(Mutex::default())));
+        let new = || {
+            let ends = Ends::<E> { all: Vec::new(), next: 0 };
+            Box::new(Arc::new(Rings(Mutex::new(ends))))
+        };
         let rings = self.rings.entry(TypeId::of::<E>()).or_insert_with(|| new());
         Arc::clone(rings.downcast_ref().expect("rings are kept by the type of their events"))
     }
@@ -98,20 +125,32 @@ impl<E: Event> Rings<E> {
     fn sender(self: Arc<Self>, wakeup: &Arc<Wakeup>) -> EventSender<E> {
         let (ring, receiver) = ring::channel(E::ROOM);
         let alive = Arc::new(());
-        let mut rings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        rings.retain(|(node, ring)| node.strong_count() > 0 || !ring.is_empty());
-        rings.push((Arc::downgrade(&alive), receiver));
-        drop(rings);
+        let mut ends = self.lock();
+        ends.all.retain(|(node, ring)| node.strong_count() > 0 || !ring.is_empty());
+        ends.all.push((Arc::downgrade(&alive), receiver));
+        drop(ends);
         let wakeup = Arc::clone(wakeup);
         EventSender { ring, rings: self, wakeup, _alive: alive, _unheard: None }
     }
-    /// Takes the pending events, at most the capacity of the rings.
-    fn take(&self) -> Vec<E> {
-        let mut rings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut events = Vec::new();
-        for (_, ring) in rings.iter_mut() {
-            let waiting = ring.len();
-            events.extend(std::iter::from_fn(|| ring.try_recv()).take(waiting));
+    fn lock(&self) -> MutexGuard<'_, Ends<E>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Pending events.
+    fn waiting(&self) -> usize {
+        self.lock().all.iter().map(|(_, ring)| ring.len()).sum()
+    }
+    /// Takes so many pending events at most, of each ring in turn.
+    fn take(&self, most: usize) -> Vec<E> {
+        let (mut ends, mut events) = (self.lock(), Vec::new());
+        for _ in 0..ends.all.len() {
+            let at = ends.next % ends.all.len();
+            let ring = &mut ends.all[at].1;
+            let count = ring.len().min(most - events.len());
+            events.extend(std::iter::from_fn(|| ring.try_recv()).take(count));
+            ends.next = at + 1;
+            if events.len() == most {
+                break;
+            }
         }
         events
     }
@@ -147,15 +186,33 @@ impl<E: Event> Clone for EventSender<E> {
 impl Router {
     /// Handles what the data plane reported. Call it when [`Events::notify`] says so.
     pub fn handle_events(&mut self) {
+        self.handle_events_until(&|| false);
+    }
+    /// The same, leaving the rest for the next turn when this one is over. Whether some is left.
+    pub(crate) fn handle_events_until(&mut self, is_over: &dyn Fn() -> bool) -> bool {
         // Acquire and release: an event whose sender found that control was woken is seen below.
-        if self.events.wakeup.woken.swap(false, Ordering::AcqRel) {
-            for handler in self.events.handlers.clone().iter() {
-                handler(self);
-            }
+        let is_woken = self.events.wakeup.woken.swap(false, Ordering::AcqRel);
+        if is_woken || self.events.is_left {
+            self.events.is_left = self.deliver(is_over);
         }
         for work in self.events.afterwards.clone().iter() {
             work(self);
         }
+        self.events.is_left
+    }
+    /// Calls the handlers, beginning behind the one that used up the last turn.
+    fn deliver(&mut self, is_over: &dyn Fn() -> bool) -> bool {
+        let handlers = self.events.handlers.clone();
+        let first = self.events.next % handlers.iter().count().max(1);
+        let all = handlers.iter().enumerate();
+        for (at, handler) in all.clone().skip(first).chain(all.take(first)) {
+            let is_left = handler(self, is_over);
+            if is_left || is_over() {
+                self.events.next = at + 1;
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -187,7 +244,7 @@ mod tests {
     /// First step of [`Router::handle_events`].
     fn take<E: Event>(events: &mut Events) -> Vec<E> {
         events.wakeup.woken.swap(false, Ordering::AcqRel);
-        events.rings::<E>().take()
+        events.rings::<E>().take(usize::MAX)
     }
 
     #[test]
@@ -238,5 +295,30 @@ mod tests {
         }
         thread.join().unwrap();
         assert_eq!(got, 20_000);
+    }
+
+    #[test]
+    fn a_flood_of_one_kind_keeps_no_turn_from_others() {
+        #[derive(Default)]
+        struct Handled([usize; 2]);
+        let mut rig = crate::testing::Rig::new(&[]);
+        rig.control(|router| {
+            router.insert(Handled::default());
+            router.events.handle(|router, Seen(_)| router.own_mut::<Handled>().0[0] += 1);
+            router.events.handle(|router, Rare| router.own_mut::<Handled>().0[1] += 1);
+            let (mut flood, mut rare) = (router.events.sender(), router.events.sender());
+            let handlers = router.events.handlers.iter().count();
+            for round in 1..=4 {
+                assert!(rare.send(Rare));
+                // Each turn is over at once, and leaves something.
+                for _ in 0..handlers {
+                    while flood.send(Seen(0)) {}
+                    assert!(router.handle_events_until(&|| true));
+                }
+                assert_eq!(router.own::<Handled>().0, [round * BATCH, round]);
+            }
+            router.handle_events();
+            assert_eq!(router.own::<Handled>().0[0], 3 * BATCH + Seen::ROOM + BATCH);
+        });
     }
 }

@@ -7,7 +7,7 @@ use infra::counter::{Volume, VolumeCounter};
 
 use crate::fib::{Family, Forwarding, count};
 
-/// A block of packets behind their lookup.
+/// A block of packets after their lookup.
 pub(super) struct Block<'a> {
     pub places: Range<usize>,
     /// A bit for each packet that may go on.

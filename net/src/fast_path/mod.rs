@@ -7,7 +7,7 @@
 //! goes node by node. What nodes count is counted as if each had been called.
 //!
 //! Where features await it, it passes the nodes in front of the first of these in one go, and those
-//! behind the last one in the hands of that, if it offers so ([`Routed`]).
+//! after the last one in the hands of that, if it offers so ([`Routed`]).
 //!
 //! The end of it, [`Outputs`], is that of other fast paths too, such as the one of bridged frames.
 

@@ -109,7 +109,7 @@ impl<'a> Outputs<'a> {
         let output = self.all.place(is_it, output)?;
         Some(Exit { output, tx, todo: port.todo })
     }
-    /// The egress over an adjacency behind a rewrite node, if that is usual and no feature of
+    /// The egress over an adjacency after a rewrite node, if that is usual and no feature of
     /// `arc` is on the path.
     #[inline(never)]
     pub fn egress(

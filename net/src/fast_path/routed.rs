@@ -1,4 +1,4 @@
-//! The fast path behind a feature: packets that it lets go on to the lookup of their version pass
+//! The fast path after a feature: packets that it passes on to the lookup of their version pass
 //! that, the rewrite node and the output of an interface in the hands of the feature's node.
 
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct Shares {
     pub output: u64,
 }
 
-/// The path behind a feature, on one thread.
+/// The path after a feature, on one thread.
 #[derive(Clone)]
 pub struct Routed<V: Version> {
     ports: SlabReader<Port>,
@@ -56,7 +56,7 @@ pub struct Routed<V: Version> {
 /// most.
 pub struct Routable<'k, V: Version> {
     keys: &'k mut [Bits<V>; BLOCK],
-    /// A bit for each packet that goes on.
+    /// A bit for each packet that continues.
     ready: u64,
     fib: u16,
     /// The table of the last packet that looks up in another one.
@@ -64,7 +64,7 @@ pub struct Routable<'k, V: Version> {
 }
 
 impl<V: Version> Routable<'_, V> {
-    /// Notes that the packet at a place goes on.
+    /// Notes that the packet at a place continues.
     #[inline(always)]
     pub fn note(&mut self, place: usize, fib: u16, destination: Bits<V>) {
         self.keys[place % BLOCK] = destination;
@@ -84,7 +84,7 @@ struct Pass<'a, V: Version, T> {
     ready: [u64; 4],
     fib: u16,
     other: Option<u16>,
-    /// The edge to the lookup, that node, and the one behind it.
+    /// The edge to the lookup, that node, and the one after it.
     end: Slot,
     lookup: u32,
     rewrite: u32,
@@ -157,7 +157,7 @@ impl<V: Version> Routed<V> {
             self.pause.after(went, packets.all().len());
         }
     }
-    /// The nodes of the path: the lookup and the one behind it.
+    /// The nodes of the path: the lookup and the one after it.
     fn nodes<N: Node>(&self, packets: &Passes<'_, N>) -> Option<[u32; 2]> {
         let (node, ahead) = packets.ahead();
         let lookup = ahead.target(node, packets.end_of_arc())?;

@@ -1,6 +1,6 @@
 //! Packets into tunnels on the fast path: they pass the mid-chain node of their version and
 //! `adj-midchain-tx`, then the nodes of the [underlay](super::underlay). Those of tunnels with a
-//! node of a feature behind their headers wait for that.
+//! node of a feature after their headers wait for that.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use infra::counter::{Volume, VolumeCounter};
 use super::through::{ETHERNET, Pass, share};
 use super::underlay::{Lane, Underlay};
 use crate::adjacency::Adjacency;
-use crate::adjacency::chain::Hop;
+use crate::adjacency::chain::{ENCLOSED, Hop};
 use crate::fib::count as count_route;
 use crate::gso::UNDONE;
 use crate::ip::{Onward, Stacked, Version, with_hop};
@@ -21,17 +21,17 @@ struct Entry<'a> {
     index: u32,
     adjacency: &'a Adjacency,
     hop: &'a Hop,
-    /// The mid-chain node, and the one behind it.
+    /// The mid-chain node, and the one after it.
     midchain: u32,
     transmit: u32,
-    /// The next step behind the headers; `None` when packets wait for the node there, which is a
+    /// The next step after the headers; `None` when packets wait for the node there, which is a
     /// feature's.
     behind: Option<(Onward, Lane<'a>)>,
 }
 
 /// Data for a frame's packets into tunnels.
 pub(super) struct Tunnels<'a> {
-    /// Whether a packet that was left has an offload pending: what comes behind it is left too.
+    /// Whether a packet that was left has an offload pending: what comes after it is left too.
     is_behind: bool,
     stacked: &'a Stacked,
     underlay: Underlay<'a>,
@@ -42,7 +42,7 @@ pub(super) struct Tunnels<'a> {
 }
 
 impl Tunnels<'_> {
-    /// Counts behind the headers; the numbers of packets that went into tunnels, and of those that
+    /// Counts after the headers; the numbers of packets that went into tunnels, and of those that
     /// passed the underlay too.
     #[inline(never)]
     pub fn end<N: Node>(self, packets: &mut Passes<'_, N>) -> (u64, u64) {
@@ -139,7 +139,7 @@ impl<'a, V: Version> Pass<'a, V> {
         let mut flags = flags.with(Flags::L2).with(Flags::L3);
         if !hop.header.is_empty() {
             V::spend_hop_of(packet); // otherwise where the packet gets headers
-            flags = flags.with(Flags::LOCAL);
+            flags = flags.with(ENCLOSED);
         }
         p.set_l2_offset(offset);
         p.set_l3_offset(offset + ETHERNET as i16);

@@ -1,4 +1,4 @@
-//! Packets behind the headers of a tunnel on a fast path: they pass the rewrite node of the outer
+//! Packets after the headers of a tunnel on a fast path: they pass the rewrite node of the outer
 //! header's version and the output of an interface in the hands of the node that put the headers in
 //! front.
 
@@ -12,7 +12,7 @@ use crate::adjacency::{Adjacency, Link};
 use crate::ip::{Onward, V4, V6, Version, fits_made, send_over};
 use crate::router::Router;
 
-/// Edges at most that packets of one frame take behind their headers; others go node by node.
+/// Edges at most that packets of one frame take after their headers; others go node by node.
 const MOST_EDGES: usize = 4;
 
 /// The tables of neighbours, on one thread.
@@ -31,7 +31,7 @@ impl Neighbors {
     }
 }
 
-/// The path of packets behind the headers of one tunnel.
+/// The path of packets after the headers of one tunnel.
 #[derive(Clone, Copy)]
 pub struct Lane<'a> {
     edge: usize,
@@ -41,7 +41,7 @@ pub struct Lane<'a> {
     end: Option<Egress<'a>>,
 }
 
-/// An edge that packets took behind their headers.
+/// An edge that packets took after their headers.
 #[derive(Clone, Copy)]
 struct Taken {
     from: u32,
@@ -52,7 +52,7 @@ struct Taken {
     passed: u64,
 }
 
-/// The paths of packets of a frame behind the headers of tunnels.
+/// The paths of packets of a frame after the headers of tunnels.
 pub struct Underlay<'a> {
     neighbors: &'a Neighbors,
     epoch: Epoch<'a>,
@@ -74,7 +74,7 @@ impl<'a> Underlay<'a> {
         let by_adjacency = neighbors.counters.row(thread);
         Self { neighbors, epoch, by_adjacency, is_watched, edges: Few::new(none) }
     }
-    /// The path from a node behind its headers; `None` where packets have to take it one by one.
+    /// The path from a node after its headers; `None` where packets have to take it one by one.
     #[inline(never)]
     pub fn lane(
         &mut self,

@@ -1,4 +1,4 @@
-//! Packets cut within the node that makes them too long: fragments take its edge one behind the
+//! Packets cut within the node that makes them too long: fragments take its edge one after the
 //! other, with what the node puts in front of each.
 
 use graph::{Flags, NewPacket, Node, Packet};
@@ -7,7 +7,7 @@ use super::{Cut, Error, MOST_HEADER, Pieces, identification};
 use crate::gso;
 
 /// Makes a packet its first fragment of at most `mtu` bytes. The others follow it: `wrap` puts the
-/// front of one on a new packet, given its header and the length of what comes behind.
+/// front of one on a new packet, given its header and the length of what comes after.
 ///
 /// # Errors
 /// Why it cannot be cut. Fragments that were made before are dropped with the packet.

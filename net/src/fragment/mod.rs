@@ -21,6 +21,7 @@ use control::feature::Refused;
 use graph::{Flags, Frame, Names, Node, Packet, Payload, Record};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use crate::adjacency::chain::ENCLOSED;
 use crate::gso;
 use crate::ip::{V4, V6, Version};
 use crate::router::{Configuration, Feature, Origin, Parts, refuse};
@@ -29,6 +30,8 @@ pub use cut::cut;
 
 /// Bytes of headers that are repeated in each fragment, at most.
 const MOST_HEADER: usize = 256;
+/// Flags that say who made a packet.
+const MAKER: Flags = ENCLOSED.with(Flags::LOCAL_INSIDE);
 /// Longest packet in bytes.
 const LONGEST: usize = 40 + 65535;
 
@@ -273,9 +276,7 @@ impl<V: Cut> Fragment<V> {
             let mut new = p.fresh().ok_or(Error::Memory)?;
             new.append(header.bytes()).ok_or(Error::Memory)?;
             new.extend(&whole[pieces.range(i)]).ok_or(Error::Memory)?;
-            if flags.has(Flags::LOCAL) {
-                new.add_flags(Flags::LOCAL);
-            }
+            new.add_flags(Flags(flags.0 & MAKER.0));
             if flags.has(Flags::HASH) {
                 new.add_flags(Flags::HASH);
                 new.set_flow_hash(hash);

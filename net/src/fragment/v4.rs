@@ -8,7 +8,7 @@ use crate::ip::V4;
 
 /// Length of a header without options in bytes.
 const PLAIN: usize = size_of::<ip4::Header>();
-/// Bit of an option's type: it goes into all fragments.
+/// Bit of an option's type: it is copied to all fragments.
 const COPIED: u8 = 0x80;
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;

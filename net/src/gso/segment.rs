@@ -72,7 +72,7 @@ pub struct Segments<'a> {
 pub struct Segment<'a> {
     headers: [u8; MAX_HEADERS],
     header_len: usize,
-    /// The part behind the headers.
+    /// The part after the headers.
     pub payload: &'a [u8],
 }
 
@@ -90,7 +90,7 @@ impl Segment<'_> {
 
 impl<'a> Segments<'a> {
     /// Cuts `packet` into segments with `gso_size` bytes of payload; the last may have less. Bytes
-    /// behind the IP packet (padding of the frame) are left out.
+    /// after the IP packet (padding of the frame) are left out.
     ///
     /// # Errors
     /// The packet is no complete TCP or UDP packet.

@@ -17,7 +17,7 @@ use super::{UNDONE, places};
 /// Longest IP packet in bytes.
 const LONGEST: usize = 0xffff;
 
-/// Whether what is to be done for a packet, if anything is, can wait behind `len` bytes of headers.
+/// Whether what is to be done for a packet, if anything is, can wait after `len` bytes of headers.
 #[cold]
 pub fn can_wait(p: &Buffer<'_>, len: usize) -> bool {
     let is_too_long = p.flags().has(Flags::GSO) && p.total_len() + len > LONGEST;

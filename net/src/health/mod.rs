@@ -9,6 +9,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
+use infra::order::Order;
 use serde::Serialize;
 
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
@@ -85,9 +86,9 @@ impl Findings {
         let (subject, text) = (subject.to_string(), text.into());
         self.all.push(Finding { severity, check: self.check, subject, text });
     }
-    /// The worst first, those behind the first ones counted.
+    /// The worst first, those after the first ones counted.
     fn sorted(mut self) -> Vec<Finding> {
-        self.all.sort_by_key(|finding| finding.severity);
+        self.all.order_by_key(|finding| finding.severity);
         let more = self.all.len().saturating_sub(NAMED);
         if more > 0 {
             let severity = self.all[NAMED].severity;
@@ -163,7 +164,7 @@ impl Router {
         for check in &checks {
             findings.append(&mut self.look(*check));
         }
-        findings.sort_by_key(|finding| finding.severity);
+        findings.order_by_key(|finding| finding.severity);
         let healthy = findings.iter().all(|finding| finding.severity == Severity::Note);
         let checks = checks.iter().map(|check| (check.name, check.about)).collect();
         Health { healthy, findings, checks, is_verbose: false }

@@ -53,7 +53,7 @@ impl ErrorSender for V6 {
         let upper = ip6::upper_layer(p.bytes());
         let src = header.src_addr();
         let has_one_sender = !src.is_multicast() && !src.is_unspecified() && !src.is_loopback();
-        // What came with labels came to this router alone.
+        // Packets with labels were sent to this router alone.
         let is_below_labels = p.flags().has(Flags::POPPED);
         let is_for_one = is_below_labels || !header.dst_addr().is_multicast() && !came_to_group(p);
         let is_too_big = problem.kind == icmp6::Type::PACKET_TOO_BIG.0;

@@ -24,7 +24,7 @@ pub enum Next<V: Version> {
     /// Features give messages of unknown types to another router.
     #[to(V::NODES.punt)]
     Punt(V),
-    /// The node that takes the type.
+    /// The node of the type.
     #[dynamic]
     To(Slot),
 }

@@ -17,7 +17,7 @@ impl Limit {
     pub fn new() -> Self {
         Self { tokens: BURST, filled_at: 0.0 }
     }
-    /// Puts in what came since the last time; `now` in seconds.
+    /// Adds the tokens since the last call; `now` in seconds.
     pub fn fill(&mut self, now: f64) {
         let passed = (now - self.filled_at).max(0.0);
         self.tokens = (self.tokens + passed * RATE).min(BURST);

@@ -103,7 +103,7 @@ impl Router {
         self.tell(index, Change::Added);
         Ok(index)
     }
-    /// Says how a new interface starts, and has it do so: up, and made behind others.
+    /// Sets how a new interface starts, and applies it: whether up, and whether created late.
     pub fn start_interface(&mut self, index: InterfaceIndex, is_up: bool, is_late: bool) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
         i.start = Start { is_up, is_late, ..i.start };
@@ -241,7 +241,7 @@ impl Router {
             i.flooding = flooding;
         }
     }
-    /// Says that the link of an interface came up or went down.
+    /// Reports that the link of an interface is up or down.
     pub fn set_link(&mut self, index: InterfaceIndex, up: bool) {
         let Some(i) = self.interfaces.at_mut(index) else { return };
         i.is_device_gone = false;
@@ -459,7 +459,7 @@ impl Router {
         }
         let mut observers: Vec<_> = self.interfaces.observers.iter().copied().collect();
         if change == Change::Deleting {
-            // Who builds on what others did for it lets go of it before them.
+            // Features that build on others release their state before these.
             observers.reverse();
         }
         for observer in observers {

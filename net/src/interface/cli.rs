@@ -2,6 +2,7 @@
 
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print, PrintValue, Value, Word};
 use control::configuration::Stage;
+use infra::order::Order;
 use wire::MacAddr;
 
 use super::show::{Hardware, HardwareRow, Row, write_counted};
@@ -266,7 +267,7 @@ fn set_mtu(router: &mut Router, set: SetMtu) -> Result<(), Error> {
 pub(super) fn chosen<'r>(router: &'r Router, names: &[Word]) -> Result<Vec<&'r Interface>, Error> {
     if names.is_empty() {
         let mut all: Vec<_> = router.interfaces.iter().collect();
-        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all.order_by(|a, b| a.name.cmp(&b.name));
         return Ok(all);
     }
     let by_number = |name: &Word| router.interfaces.at(InterfaceIndex(name.parse().ok()?));

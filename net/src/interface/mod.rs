@@ -125,7 +125,7 @@ pub struct NewInterface {
     pub link_follows_admin: bool,
 }
 
-/// One interface, as control knows it.
+/// Control-plane state of an interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interface {
     /// Index.
@@ -156,7 +156,7 @@ pub struct Interface {
     pub speeds: &'static [u32],
     /// NUMA node that the device is on, where that is known.
     pub numa_node: Option<usize>,
-    /// Bytes that the device carries behind the layer 2 header.
+    /// Bytes that the device carries after the layer 2 header.
     pub link_mtu: u32,
     /// Own address.
     #[serde(serialize_with = "as_text")]
@@ -177,7 +177,7 @@ pub struct Interface {
     pub offloads: Offloads,
     /// Whether big packets are segmented before they are sent.
     pub asks_segments: bool,
-    /// Whether it gets copies of what is flooded; what makes it says so.
+    /// Whether it gets copies of flooded frames; set by its creator.
     #[serde(skip)]
     pub flooding: Flooding,
     /// Tag rewrite of bridged frames, for messages and commands that show it; noted here by the
@@ -214,7 +214,7 @@ pub struct Interface {
 /// The origin of an interface, for a configuration that makes it again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// Its number among all interfaces that ever were.
+    /// Its number among all interfaces ever created.
     pub(super) order: u32,
     /// Whether it needs another one.
     pub is_late: bool,

@@ -82,7 +82,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// A number with two digits behind the point and a letter for its magnitude.
+/// A number with two decimals and a letter for its magnitude.
 fn short(number: f64) -> String {
     let letters = [(1e9, "G"), (1e6, "M"), (1e3, "K")];
     let (unit, letter) = letters.into_iter().find(|(unit, _)| number >= *unit).unwrap_or((1.0, ""));

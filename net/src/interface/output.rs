@@ -99,7 +99,7 @@ impl From<Failure> for Error {
 }
 
 impl InterfaceOutput {
-    /// The edge to `<name>-tx`: behind the drop, the first that is connected.
+    /// The edge to `<name>-tx`: after the drop, the first that is connected.
     pub(crate) const TX: Slot = Slot(1);
 
     pub(super) fn new(index: InterfaceIndex, all: &Interfaces) -> Self {
@@ -191,7 +191,7 @@ impl Node for InterfaceOutput {
             Next::To(first.unwrap_or(Self::TX))
         };
         frame.passes(|packets| {
-            // Whose the first packet is says which pass is for most of them.
+            // The interface of the first packet decides which pass handles most of them.
             let mut is_own = false;
             packets.look(0..packets.all().end.min(1), |_, p| is_own = p.tx() == index);
             if is_own {

@@ -1,5 +1,6 @@
 //! Commands about receive queues: which thread serves them, and when they are looked at.
 
+use infra::order::Order;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -224,7 +225,7 @@ pub(super) fn of(router: &Router, index: InterfaceIndex) -> Vec<Row> {
 
 fn placement(router: &Router) -> Vec<Row> {
     let mut rows: Vec<_> = router.interfaces.iter().flat_map(|i| of(router, i.index)).collect();
-    rows.sort_by(|a, b| (a.thread, &a.node).cmp(&(b.thread, &b.node)));
+    rows.order_by(|a, b| (a.thread, &a.node).cmp(&(b.thread, &b.node)));
     rows
 }
 

@@ -44,7 +44,7 @@ pub enum QueueError {
     NoTxQueue,
     /// No data-plane thread that sends has this number.
     NoTxThread(usize),
-    /// The driver says no.
+    /// The driver refuses.
     Refused(String),
 }
 

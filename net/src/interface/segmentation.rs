@@ -50,7 +50,7 @@ fn register(parts: &mut Parts) -> Result<(), control::feature::Refused> {
     Ok(())
 }
 
-/// Commands for the interfaces that segmentation is asked for on.
+/// Commands for the interfaces on which segmentation is enabled.
 fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for i in router.interfaces.iter().filter(|i| i.asks_segments) {
         lines.push(&SetGso { interface: i.index, _enable: false, disable: false });

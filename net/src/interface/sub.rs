@@ -14,7 +14,7 @@ use crate::router::Router;
 /// The match of a sub-interface on frames of its parent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubInterface {
-    /// Its number on the parent, the part of its name behind the dot.
+    /// Its number on the parent: the part of its name after the dot.
     pub id: u32,
     /// Tags that a frame has, 0 to 2; one that has more is matched by two, and by one unless the
     /// match is exact.
@@ -23,13 +23,13 @@ pub struct SubInterface {
     pub is_dot1ad: bool,
     /// A frame has no second tag if this matches one.
     pub is_exact: bool,
-    /// Takes what no other sub-interface takes.
+    /// Matches frames that no other sub-interface matches.
     pub is_default: bool,
     /// VLAN of the outer tag; any if `None`.
     pub outer: Option<u16>,
     /// VLAN of the inner tag; any if `None`.
     pub inner: Option<u16>,
-    /// Takes the frames of this sender, which a feature gives it, and none by their tags.
+    /// Receives the frames of this sender from a feature, and matches no tags.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "sender_as_text")]
     pub sender: Option<MacAddr>,
 }

@@ -83,7 +83,7 @@ fn tagging(args: &mut Args<'_>, id: u32) -> Result<SubInterface, Error> {
         return Ok(SubInterface { is_default: true, ..sub });
     }
     if args.keyword("untagged") {
-        // With tags, too, that no other sub-interface takes.
+        // Including tags that no other sub-interface matches.
         return Ok(SubInterface { is_exact: !args.keyword("inexact"), ..sub });
     }
     let mut sub = match args.word() {

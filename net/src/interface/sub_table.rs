@@ -130,7 +130,7 @@ impl SubTable {
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
-    /// Brings up to date who takes frames with one tag or none, after a change of `key`.
+    /// Updates the matches for frames with one tag or none, after a change of `key`.
     fn arrange(&mut self, key: Key) {
         let interface = |key| self.at(key).map(|e| e.interface);
         if let Some(place) = key.place() {
@@ -152,7 +152,7 @@ impl SubTable {
     pub fn has_untagged(&self) -> bool {
         self.untagged != NOBODY
     }
-    /// The sub-interface that a frame is for: the one that says most about its tags.
+    /// The sub-interface of a frame: the one with the most specific match.
     #[inline(always)]
     pub fn find(&self, tagged: &Tagged) -> Option<u32> {
         let found = match tagged.count {
@@ -181,7 +181,7 @@ impl SubTable {
             key(1, outer, ANY),
             key(1, ANY, ANY),
         ];
-        // What is behind two tags is not looked at.
+        // Tags after the second one are ignored.
         let fits = |tags: u32, e: &Entry| !e.is_exact || tags as usize == tagged.count.min(2);
         let found = keys.iter().find_map(|(tags, key)| self.at(*key).filter(|e| fits(*tags, e)));
         found.or_else(|| self.at(Key::DEFAULT)).map_or(NOBODY, |e| e.interface)
@@ -288,7 +288,7 @@ pub(super) mod tests {
         assert!(table.is_empty() && find(&table, &[(0x8100, 1)]).is_none());
     }
 
-    /// The same as [`SubTable::find`], by looking at all: the one that says most.
+    /// The same as [`SubTable::find`], by a linear search.
     fn find_among(subs: &[SubInterface], tags: &[(u16, u16)]) -> Option<u32> {
         let vlan = |at: usize| tags.get(at).map(|tag| tag.1 & 0xfff);
         let is_untagged = tags.is_empty() || (tags.len() == 1 && vlan(0) == Some(0));

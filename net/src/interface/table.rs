@@ -22,7 +22,7 @@ use super::{
 };
 use crate::router::Router;
 
-/// Says more of the device behind an interface: lines of `show hardware-interfaces`.
+/// Describes the device of an interface: lines of `show hardware-interfaces`.
 pub type Describe = fn(&Router, &Interface) -> Vec<String>;
 
 /// Longest wait for readers of an interface that is gone, so that the next one has its number.
@@ -115,7 +115,7 @@ impl Interfaces {
     pub fn values(&self, index: InterfaceIndex) -> Values {
         self.counters.of(index.0 as usize)
     }
-    /// Gives back the memory of interfaces behind the last one.
+    /// Frees the memory after the last interface.
     pub(super) fn give_back(&mut self) {
         let end = self.list.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         self.list.truncate(end);

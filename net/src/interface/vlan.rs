@@ -12,7 +12,7 @@ const TAG: usize = size_of::<Tag>();
 /// Tags of which the VLAN counts.
 pub(super) const LOOKED_AT: usize = 2;
 
-/// Up to two tags to be put behind the addresses of a frame: VLAN of the outer one, of the inner
+/// Up to two tags to insert after the addresses of a frame: VLAN of the outer one, of the inner
 /// one of 802.1Q, whether the outer one is a service tag, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tags(u32);
@@ -47,7 +47,7 @@ impl Tags {
     /// Number of bits in use.
     pub const BITS: u32 = COUNT + 2;
 
-    /// Puts them in behind the addresses of a frame; `None` without headroom.
+    /// Inserts them after the addresses of a frame; `None` without headroom.
     #[inline(always)]
     pub fn insert(self, p: &mut Buffer<'_>) -> Option<()> {
         let kind = if self.0 >> IS_DOT1AD & 1 != 0 { EtherType::QINQ } else { EtherType::VLAN };
@@ -79,7 +79,7 @@ fn prioritize(p: &mut Buffer<'_>, priority: u8) {
     }
 }
 
-/// Puts bytes in behind the addresses of a frame.
+/// Inserts bytes after the addresses of a frame.
 #[inline(always)]
 fn insert<const LEN: usize>(p: &mut Buffer<'_>, tags: [u8; LEN]) -> Option<()> {
     p.prepend(LEN)?;
@@ -102,7 +102,7 @@ pub struct Tagged {
     pub(crate) is_dot1ad: bool,
     /// VLANs of the first two.
     pub(crate) vlans: [u16; LOOKED_AT],
-    /// The part behind the last tag.
+    /// The part after the last tag.
     pub ethertype: EtherType,
 }
 

@@ -11,7 +11,7 @@ pub trait Linked: Copy + Send + Sync + 'static {
 /// The next node of a packet, whose adjacency is the load balance where it takes that.
 #[derive(Clone, Copy, graph::Next)]
 pub enum Balanced<K: Linked> {
-    /// As the load balance says.
+    /// The node that follows a load balance.
     #[to(K::LINK.load_balance_node())]
     Onward(K),
     /// To the next feature.

@@ -27,7 +27,7 @@ pub struct Edges {
 }
 
 impl Edges {
-    /// The edge for `number`, if anybody takes it.
+    /// The edge for `number`, if a node is registered.
     #[inline(always)]
     pub fn find(&self, number: usize) -> Option<Slot> {
         let slot = self.slots.get(number).copied().filter(|slot| *slot != NOBODY);
@@ -78,7 +78,7 @@ impl Table {
 /// Reasons why something cannot be given to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Another node takes it.
+    /// Another node is registered.
     Taken {
         /// The node that dispatches.
         at: &'static str,
@@ -99,7 +99,7 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-/// Forgets who takes what, where it leaves the graph.
+/// Forgets registrations of nodes that leave the graph.
 fn forget(router: &mut Router, gone: &HashSet<NodeIndex>) {
     let mut tables = std::mem::take(&mut router.own_mut::<Dispatch>().0);
     for (at, table) in &mut tables {
@@ -165,7 +165,7 @@ impl Router {
     pub fn icmp6_type(&mut self, kind: icmp6::Type, node: &str) -> Result<(), Error> {
         self.dispatch(V6::NODES.icmp_input, kind.0.into(), node)
     }
-    /// Sends UDP over IPv4 to a port to `node`: current bytes start behind the UDP header,
+    /// Sends UDP over IPv4 to a port to `node`: current bytes start after the UDP header,
     /// `l3_offset` and `l4_offset` are the starts of the headers.
     ///
     /// # Errors

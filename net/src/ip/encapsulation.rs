@@ -1,5 +1,5 @@
 //! Tunnels as control sees them: headers in front of packets to a next hop, and how packets go on
-//! behind these. [Mid-chain adjacencies](crate::adjacency::chain) are stacked on that.
+//! after these. [Mid-chain adjacencies](crate::adjacency::chain) are stacked on that.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -24,11 +24,11 @@ pub struct Chain {
     /// they differ from segment to segment in nothing but lengths, identification and checksums of
     /// an outer IP and UDP header.
     pub carries_offloads: bool,
-    /// Next hop behind the headers.
+    /// Next hop of the encapsulated packet.
     pub to: Underlay,
 }
 
-/// The underlay of a tunnel: the next hop behind its headers.
+/// The underlay of a tunnel: the next hop of its outer headers.
 #[derive(Clone, Debug)]
 pub enum Underlay {
     /// As the route to the far end leads, in this table; the outer header is of the address's
@@ -73,7 +73,7 @@ impl Router {
         let Ok(slot) = self.engine.connect(midchain, node.unwrap_or(TRANSMIT)) else { return };
         self.adjacencies.lead(index, slot, node.is_some());
     }
-    /// As [`Router::lead_adjacency`], for packets behind the features of a tunnel's interface.
+    /// As [`Router::lead_adjacency`], for packets after the features of a tunnel's interface.
     pub fn lead_tunnel(&mut self, interface: InterfaceIndex, node: Option<&str>) {
         lead_output(self, interface, node.unwrap_or(TRANSMIT));
     }

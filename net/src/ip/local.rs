@@ -37,7 +37,7 @@ pub enum Received<V: Version> {
     /// Something is wrong.
     #[to(V::NODES.local)]
     Local(V),
-    /// A feature, or who takes the protocol.
+    /// A feature, or the node of the protocol.
     #[dynamic]
     To(Slot),
 }
@@ -138,6 +138,10 @@ impl<V: Version> Node for Local<V> {
                 p.error(V::UNKNOWN_PROTOCOL);
                 return Ok(Sorted::Punt(self.version));
             }
+            // TCP without a taker is dropped without an error, as in VPP.
+            if upper.protocol == Protocol::TCP {
+                return Err(V::UNKNOWN_PROTOCOL);
+            }
             let problem = V::protocol_problem(p, &upper).ok_or(V::UNKNOWN_PROTOCOL)?;
             p.error(V::UNKNOWN_PROTOCOL);
             p.set_payload(problem);
@@ -146,7 +150,7 @@ impl<V: Version> Node for Local<V> {
     }
 }
 
-/// Checks what a packet carries and where it comes from; notes where what it carries begins.
+/// Checks the payload and the source of a packet; notes the offset of the payload.
 #[inline(always)]
 fn inspect<V: Version>(
     reverse_paths: &ReversePaths<V::Family>,

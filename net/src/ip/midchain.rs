@@ -53,7 +53,7 @@ pub enum Next<V: Version> {
     /// Was cut into segments, which come one by one, or follows such a packet.
     #[to(V::NODES.midchain)]
     Again(V),
-    /// On behind the headers, or a feature before that.
+    /// On after the headers, or a feature before that.
     #[dynamic]
     Output(Slot),
 }
@@ -75,7 +75,7 @@ impl<V: Version> Node for Midchain<V> {
         let adjacencies = &self.adjacencies;
         let counters = self.counters.row(frame.thread());
         let (mut known, mut adjacency) = (u32::MAX, None);
-        // What comes behind a packet that was cut stays behind its segments.
+        // Packets after one that was segmented stay after its segments.
         let mut is_behind = false;
         frame.passes(
             #[inline(always)]
@@ -97,8 +97,7 @@ impl<V: Version> Node for Midchain<V> {
                         return None;
                     }
                     V::spend_hop(p);
-                    mark_enclosed(p);
-                    hop.put_in_front(p)?;
+                    hop.enclose(p)?;
                     p.set_tx(a.interface.0);
                     if a.is_counted {
                         count(counters, p, index);
@@ -122,11 +121,13 @@ impl<V: Version> Node for Midchain<V> {
                             CheckResult::Big => return Ok(Next::Fragment(version)),
                         }
                     }
-                    if !hop.header.is_empty() {
-                        spend_hop::<V>(p); // otherwise where the packet goes on as it is
-                        mark_enclosed(p);
-                    }
-                    hop.put_in_front(p).ok_or(V::DROPPED)?;
+                    let enclosed = if hop.header.is_empty() {
+                        hop.put_in_front(p) // a hop is spent where the packet goes on as it is
+                    } else {
+                        spend_hop::<V>(p);
+                        hop.enclose(p)
+                    };
+                    enclosed.ok_or(V::DROPPED)?;
                     p.set_tx(a.interface.0);
                     if a.is_counted {
                         count(counters, p, index);
@@ -137,15 +138,6 @@ impl<V: Version> Node for Midchain<V> {
             },
         );
     }
-}
-
-/// Marks a packet that gets the headers of a tunnel. They are made here: the outer header has all
-/// its hops, and may be cut.
-#[inline(always)]
-fn mark_enclosed(p: &mut Buffer<'_>) {
-    let is_own = p.flags().has(Flags::LOCAL);
-    p.clear_flags(Flags::LOCAL_INSIDE);
-    p.add_flags(if is_own { Flags::LOCAL.with(Flags::LOCAL_INSIDE) } else { Flags::LOCAL });
 }
 
 /// An adjacency and the headers of its tunnel.
@@ -162,14 +154,14 @@ pub struct Transmit {
     counters: Arc<Counters>,
 }
 
-/// The next step of packets behind the headers of a tunnel.
+/// The next step of packets after the headers of a tunnel are added.
 #[derive(Clone)]
 pub struct Stacked {
     /// Load balances are the same for both families.
     balances: Forwarding4,
 }
 
-/// The next step of packets behind the headers of one tunnel: the same for all of a frame.
+/// The next step of packets after the headers of one tunnel: the same for all of a frame.
 #[derive(Clone, Copy)]
 pub struct Onward {
     fib: u16,
@@ -235,7 +227,7 @@ impl Stacked {
     pub fn new(router: &Router) -> Self {
         Self { balances: router.fib.forwarding() }
     }
-    /// The next step behind these headers, as the route to the far end leads now.
+    /// The next step after these headers, by the current route to the remote endpoint.
     #[inline(always)]
     pub fn onward(&self, hop: &Hop, epoch: Epoch<'_>) -> Onward {
         match self.neighbor(hop.stacked, epoch) {

@@ -96,7 +96,7 @@ pub(crate) fn add_nodes<V: Version>(router: &mut Router) -> Result<(), Refused> 
     router.local_protocol::<V>(Protocol::UDP, V::NODES.udp_lookup).map_err(refuse)
 }
 
-/// Table by which a node gives packets to the nodes that take their protocol.
+/// Table of the nodes registered for protocols, for dispatching packets.
 fn takers<V: Version>(
     router: &mut Router,
     node: &'static str,

@@ -63,13 +63,13 @@ impl SourceFamily for Ip6 {
 /// The reverse path to a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReversePath {
-    /// Nowhere, or nowhere that counts.
+    /// No route, or none that is accepted.
     Nowhere,
     /// Away from this router.
     Away,
     /// Here: the address is our own.
     Here,
-    /// Here, but the address is another's, which this router stands in for.
+    /// This router, as a proxy for the address.
     Proxied,
 }
 

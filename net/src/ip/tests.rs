@@ -52,10 +52,13 @@ fn the_last_hop_is_told_but_ours_go_out() {
         let out = bench.send_as("ip4-rewrite", std::slice::from_ref(&packet4), move |p| {
             p.set_adjacency(over4);
         });
-        assert_eq!((&out[0].bytes[20..22], &out[0].bytes[28..]), (&[11, 0][..], &packet4[..]));
-        bench.send_as("ip6-rewrite", std::slice::from_ref(&packet6), move |p| {
+        let spent4 = changed4(packet4.clone(), |h| h.ttl = 0);
+        assert_eq!((&out[0].bytes[20..22], &out[0].bytes[28..]), (&[11, 0][..], &spent4[..]));
+        let out = bench.send_as("ip6-rewrite", std::slice::from_ref(&packet6), move |p| {
             p.set_adjacency(over6);
         });
+        let spent6 = changed6(packet6.clone(), |h| h.hop_limit = 0);
+        assert_eq!((out[0].bytes[40], &out[0].bytes[48..]), (3, &spent6[..]));
         bench.expect(&[
             ("ip4-input", "time_expired", 1),
             ("ip6-input", "time_expired", 1),

@@ -169,7 +169,7 @@ pub struct Nodes {
     pub receive: &'static str,
     /// Packets for this router that something is wrong with.
     pub local: &'static str,
-    /// Packets for this router behind the features of their arc.
+    /// Packets for this router after the features of their arc.
     pub local_end: &'static str,
     /// Puts fragments for this router together.
     pub reassemble: &'static str,
@@ -177,7 +177,7 @@ pub struct Nodes {
     pub udp_lookup: &'static str,
     /// Passes packets to punted UDP ports to the node that is registered for those.
     pub udp_punt: &'static str,
-    /// Finds who takes an ICMP type.
+    /// Finds the node of an ICMP type.
     pub icmp_input: &'static str,
     /// Tells senders what is wrong.
     pub icmp_error: &'static str,

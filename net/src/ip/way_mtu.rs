@@ -1,7 +1,7 @@
 //! MTUs of ways: how long a packet to a destination may be where it leaves.
 //!
 //! A node that translates a packet to the other version, or takes headers off that its sender is
-//! known by, has to know before: behind it, an ICMP error would go to the translated address.
+//! known by, has to know before: after it, an ICMP error would go to the translated address.
 
 use graph::{Buffer, Flags};
 use infra::rcu::{Epoch, SlabReader};

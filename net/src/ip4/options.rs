@@ -66,7 +66,7 @@ pub(super) enum RequestedOption {
 
 /// Reads the options of a header (RFC 791 section 3.1). Those of kinds that are not known here are
 /// right if their length is; of those that collect addresses or times, the pointer must lie where
-/// there is room for one, or right behind the option.
+/// there is room for one, or right after the option.
 pub(super) fn read(options: &[u8]) -> RequestedOption {
     let (mut at, mut asked) = (0, RequestedOption::Nothing);
     while let Some(rest) = options.get(at..) {

@@ -122,7 +122,7 @@ pub(super) fn plain(packet: &[u8]) -> Option<&Header> {
     is_plain.then_some(header)
 }
 
-/// The checks one by one; cuts what follows the packet. Says where it goes if not the usual way.
+/// Runs the checks one by one, and truncates padding. Returns the next node, if unusual.
 /// What a link-local address sent is marked: it does not leave its link (RFC 4291 section 2.5.6).
 #[inline(never)]
 fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use wire::ip6::Header;
 use wire::{Protocol, icmp6};
+use zerocopy::IntoBytes;
 
 use crate::ip::testing::Bench;
 use crate::ip::testing::packets::*;
@@ -97,6 +98,18 @@ fn an_unrecognized_next_header_is_pointed_at() {
         ]);
     }
     bench.send("ip6-receive", &[ip6(HOST6, "2001:db8::1", Protocol::NO_NEXT_HEADER, &[])]);
+    bench.expect(&[("ip6-input", "unknown_protocol", 1)]);
+}
+
+#[test]
+fn tcp_that_nobody_takes_is_dropped_in_silence() {
+    let mut bench = Bench::new();
+    let header = wire::tcp::Header::new(1, 2, 3, 4, wire::tcp::Flags::SYN);
+    let mut packet = ip6(HOST6, "2001:db8::1", Protocol::TCP, header.as_bytes());
+    packet[52] = 5 << 4;
+    let sum = sum6(&packet).checksum();
+    packet[56..58].copy_from_slice(sum.as_bytes());
+    assert!(bench.send("ip6-receive", &[packet]).is_empty());
     bench.expect(&[("ip6-input", "unknown_protocol", 1)]);
 }
 

@@ -12,7 +12,7 @@ use crate::fib::{Family, Ip4, Ip6, Source, TableIndex, parse_paths, path_words};
 use crate::router::Router;
 
 /// `ip mroute [add|del] [SOURCE] GROUP[/LEN] [table ID] [source NAME] [rpf-id N] [FLAG...]`
-/// `[via …]`, with a path behind each `via`.
+/// `[via …]`, with a path after each `via`.
 #[derive(Debug, PartialEq)]
 struct Mroute {
     is_del: bool,

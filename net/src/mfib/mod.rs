@@ -106,7 +106,7 @@ flags! {
 flags! {
     /// Purpose of a route's path.
     ItfFlags;
-    /// The other way round than the route's `Signal` says.
+    /// The opposite of the route's `Signal`.
     NEGATE_SIGNAL = 1, "Negate-Signal";
     /// Packets that come from there are accepted.
     ACCEPT = 2, "Accept";

@@ -145,7 +145,7 @@ fn lead<F: Multicast>(
         }
         Copy::Neighbor(adjacency, interface) => {
             p.set_adjacency(adjacency.0);
-            // Nothing goes back where it came from: the node for groups sees to that.
+            // No copy is sent back to the receive interface: the node for groups ensures that.
             let comes_back = interface.0 == p.rx() && !p.flags().has(Flags::LOCAL);
             if comes_back { To::Multicast } else { To::Neighbor }
         }

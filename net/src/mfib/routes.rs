@@ -63,7 +63,7 @@ impl Router {
             Ok(())
         })
     }
-    /// Takes paths away from a route, which goes with its last one; or the whole route when `paths`
+    /// Removes paths from a route, which ends with its last one; or the whole route when `paths`
     /// is empty.
     ///
     /// # Errors

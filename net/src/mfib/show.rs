@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::net::IpAddr;
+use std::str::FromStr;
 
-use control::cli::{Args, Cli, Command, Error, Output};
+use control::cli::{Cli, Command, Error, Output};
 use serde::Serialize;
 
 use super::kind::Multicast;
@@ -15,37 +16,44 @@ use crate::adjacency;
 use crate::fib::{Ip4, Ip6, TableIndex, Target};
 use crate::router::Router;
 
-/// `show ip mfib [table ID | index N] [summary] [GROUP[/LEN] | SOURCE GROUP]`.
-#[derive(Default)]
+/// Show multicast routes.
+#[derive(Command)]
+#[command()]
 struct Show {
+    /// only this table
     table: Option<u32>,
+    /// only the table with this index
     index: Option<u16>,
-    is_summary: bool,
-    addrs: Vec<IpAddr>,
-    len: Option<u8>,
+    /// numbers of routes
+    #[alias("sum")]
+    #[alias("brief")]
+    summary: bool,
+    /// memory of the tables
+    #[alias("memory")]
+    mem: bool,
+    /// accepted: entries that cover an address are always shown for it
+    #[keyword("cover")]
+    #[alias("verbose")]
+    #[alias("detail")]
+    _cover: bool,
+    /// group, or group/length, or source and group
+    #[positional]
+    groups: Vec<Group>,
+}
+
+/// An address, with a length or without.
+struct Group(IpAddr, Option<u8>);
+
+impl FromStr for Group {
+    type Err = ();
+    fn from_str(word: &str) -> Result<Self, ()> {
+        let (addr, len) = word.split_once('/').map_or((word, None), |(a, l)| (a, Some(l)));
+        let len = len.map(|len| len.parse().map_err(drop)).transpose()?;
+        Ok(Self(addr.parse().map_err(drop)?, len))
+    }
 }
 
 impl Show {
-    fn take(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut show = Self::default();
-        while let Some(word) = args.peek() {
-            let at = *args;
-            args.word();
-            let (addr, len) = word.split_once('/').map_or((word, None), |(a, l)| (a, Some(l)));
-            match word {
-                "table" => show.table = Some(args.value("table id")?),
-                "index" => show.index = Some(args.value("index")?),
-                "summary" | "sum" | "brief" => show.is_summary = true,
-                "verbose" | "detail" => (),
-                _ if show.addrs.len() < 2 => {
-                    show.addrs.push(addr.parse().map_err(|_| at.unknown())?);
-                    show.len = len.map(|l| l.parse().map_err(|_| at.unknown())).transpose()?;
-                }
-                _ => return Err(at.unknown()),
-            }
-        }
-        Ok(show)
-    }
     fn carry_out<F: Multicast>(&self, router: &Router) -> Result<Output, Error> {
         let named = |id| {
             let found = router.fib.table::<F>(id);
@@ -62,20 +70,21 @@ impl Show {
             let routes: Vec<_> = chosen.map(|(key, e)| route::<F>(router, *key, e)).collect();
             let id = router.fib.table_id::<F>(index).unwrap_or_default();
             let name = format!("{}-VRF:{id}", F::LONG_NAME);
-            let is_summary = self.is_summary;
-            all.push(Table { name, fib_index: index.0, table_id: id, is_summary, routes });
+            let is_summary = self.summary;
+            let bytes = self.mem.then(|| t.size().1);
+            all.push(Table { name, fib_index: index.0, table_id: id, is_summary, bytes, routes });
         }
         Ok(Output::list(all))
     }
     fn is_chosen<F: Multicast>(&self, key: MKey<F>) -> bool {
-        match self.addrs[..] {
+        match self.groups[..] {
             [] => true,
-            [group] => {
+            [Group(group, len)] => {
                 let is_in = |bits| F::masked(bits, key.1) == key.0;
-                let is_len = self.len.is_none_or(|len| len == key.1);
+                let is_len = len.is_none_or(|len| len == key.1);
                 F::bits(group).is_some_and(is_in) && is_len
             }
-            [source, group, ..] => {
+            [Group(source, _), Group(group, _), ..] => {
                 F::bits(group) == Some(key.0) && key.2.is_some() && F::bits(source) == key.2
             }
         }
@@ -103,6 +112,9 @@ struct Route {
     stats_index: u32,
     interfaces: Vec<(String, String)>,
     copies: Vec<String>,
+    /// Whether one of them is for the router itself.
+    #[serde(skip)]
+    is_local: bool,
     packets: u64,
     bytes: u64,
 }
@@ -114,6 +126,9 @@ struct Table {
     table_id: u32,
     #[serde(skip)]
     is_summary: bool,
+    /// Memory that nodes read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
     routes: Vec<Route>,
 }
 
@@ -136,6 +151,7 @@ fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
         stats_index: entry.route,
         interfaces,
         copies: copies.iter().map(|copy| describe(router, copy)).collect(),
+        is_local: copies.iter().any(|copy| matches!(copy, Copy::Receive)),
         packets: counted.packets,
         bytes: counted.bytes,
     }
@@ -143,6 +159,9 @@ fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(bytes) = self.bytes {
+            return writeln!(f, "{} hash:{bytes}", self.name);
+        }
         writeln!(f, "{}, fib_index:{} flags:none", self.name, self.fib_index)?;
         if self.is_summary {
             return writeln!(f, "  routes:{}", self.routes.len());
@@ -160,13 +179,13 @@ impl fmt::Display for Route {
         if self.rpf_id != 0 {
             write!(f, " rpf-id:{}", self.rpf_id)?;
         }
-        writeln!(f, "\n Interfaces:")?;
+        writeln!(f, "\n  Interfaces:")?;
         for (name, flags) in &self.interfaces {
-            writeln!(f, "  {name}: {flags}")?;
+            writeln!(f, "   {name}: {flags}")?;
         }
         writeln!(f, "  multicast-{}-chain", self.family)?;
         if self.copies.is_empty() {
-            return writeln!(f, "  [@0]: dpo-drop to:[{}:{}]", self.packets, self.bytes);
+            return writeln!(f, "  [@0]: dpo-drop {}", self.family);
         }
         let mut text = String::new();
         for (i, copy) in self.copies.iter().enumerate() {
@@ -174,31 +193,8 @@ impl fmt::Display for Route {
         }
         write!(f, "  [@1]: dpo-replicate: [index:{} ", self.stats_index)?;
         let count = self.copies.len();
-        write!(f, "buckets:{count} to:[{}:{}]]\n{text}", self.packets, self.bytes)
-    }
-}
-
-struct ShowIp4(Show);
-struct ShowIp6(Show);
-
-const USAGE: &str = "[summary|sum|brief] [table <table-id>] [index <fib-id>] [<group>[/<len>]] | \
-    [<source> <group>]";
-
-impl Command for ShowIp4 {
-    const PATHS: &'static [&'static str] = &["show ip mfib"];
-    const ABOUT: &'static str = "Show IPv4 multicast routes";
-    const USAGE: &'static str = USAGE;
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        Show::take(args).map(Self)
-    }
-}
-
-impl Command for ShowIp6 {
-    const PATHS: &'static [&'static str] = &["show ip6 mfib"];
-    const ABOUT: &'static str = "Show IPv6 multicast routes";
-    const USAGE: &'static str = USAGE;
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        Show::take(args).map(Self)
+        let flags = if self.is_local { "has-local " } else { "none" };
+        write!(f, "buckets:{count} flags:[{flags}] to:[{}:{}]]\n{text}", self.packets, self.bytes)
     }
 }
 
@@ -218,8 +214,8 @@ fn list(flags: &[(u32, &'static str)]) -> Output {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: ShowIp4| c.0.carry_out::<Ip4>(router));
-    cli.command(|router: &mut Router, c: ShowIp6| c.0.carry_out::<Ip6>(router));
+    cli.command_at("show ip mfib", |router: &mut Router, c: Show| c.carry_out::<Ip4>(router));
+    cli.command_at("show ip6 mfib", |router: &mut Router, c: Show| c.carry_out::<Ip6>(router));
     cli.command(|_: &mut Router, _: ShowRouteFlags| {
         let all: Vec<_> = EntryFlags::NAMES.iter().map(|(flag, name)| (flag.0, *name)).collect();
         Ok(list(&all))

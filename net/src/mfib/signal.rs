@@ -8,6 +8,7 @@ use super::{ItfFlags, MPrefix};
 use crate::fib::{Ip4, Ip6, TableIndex};
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
+use infra::order::Order;
 
 /// Bytes of a packet that are kept.
 pub const KEPT: usize = 256;
@@ -76,7 +77,7 @@ impl Router {
         let mut all = self.signals_of::<Ip4>();
         all.extend(self.signals_of::<Ip6>());
         all.reverse(); // those of one frame have one time
-        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        all.order_by(|a, b| b.0.total_cmp(&a.0));
         let mut newest: Vec<Signal> = Vec::new();
         for (_, signal) in all {
             let of = |s: &Signal| (s.table, s.prefix, s.interface);

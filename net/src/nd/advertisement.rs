@@ -1,4 +1,4 @@
-//! `icmp6-neighbor-advertisement`: learns what neighbours say of themselves (RFC 4861 section
+//! `icmp6-neighbor-advertisement`: learns from advertisements of neighbors (RFC 4861 section
 //! 7.2.5), also that an address we want is theirs (RFC 4862 section 5.4.4).
 #![forbid(unsafe_code)]
 

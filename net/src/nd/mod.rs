@@ -1,5 +1,5 @@
-//! IPv6 neighbour discovery: what neighbours say of each other (RFC 4861 section 7), and answering
-//! for others (section 7.2.8). Questions for neighbours are asked by [`crate::neighbor`], routers
+//! IPv6 neighbor discovery: messages of neighbors (RFC 4861 section 7), and answering
+//! for others (section 7.2.8). Solicitations are sent by [`crate::neighbor`], routers
 //! are the plugin `ra`'s. Redirects are ignored: routers choose next hops by their routes.
 //!
 //! What the nodes count is found at `ip6-icmp-input`.

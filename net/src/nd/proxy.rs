@@ -24,7 +24,7 @@ pub const MAX_PROXIED: usize = 1024;
 /// An ND proxy entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Proxied {
-    /// Interface the host is behind.
+    /// Interface of the host.
     pub interface: InterfaceIndex,
     /// MAC address.
     pub addr: Ipv6Addr,
@@ -100,7 +100,7 @@ impl Router {
     pub fn nd_mirrored(&self) -> &[InterfaceIndex] {
         &self.nd_answered().mirrored
     }
-    /// Answers for a host behind `interface` from now on.
+    /// Starts answering for a host at `interface`.
     ///
     /// # Errors
     /// [`ProxyError`]; nothing has changed then. Adding an existing one is no error.

@@ -100,7 +100,7 @@ fn offset(addr: IpAddr, by: u32) -> Option<IpAddr> {
 #[command("set ip neighbor-config")]
 #[undo("=set ip neighbor-config {1} limit 50000 age 0 norecycle")]
 struct SetConfig {
-    /// `ip4` or `ip6`
+    /// `ip4` or `ipv4`, `ip6` or `ipv6`
     #[positional]
     #[words]
     family: IpVersion,

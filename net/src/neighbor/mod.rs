@@ -9,6 +9,7 @@
 //! A neighbor has its host route where the network around its address is connected to its interface
 //! ([`reach`]): packets of another link cannot be attracted to an interface.
 
+mod allowance;
 mod announce;
 mod answers;
 mod api;

@@ -21,6 +21,7 @@ use wire::Prefix;
 use zerocopy::IntoBytes;
 
 use super::Pending;
+use super::allowance::Allowance;
 use super::counters::count;
 use super::family::Family;
 use super::strict::{Lately, Strict};
@@ -33,9 +34,6 @@ use crate::fib::{self, Forwarding, LpmReader, Via};
 use crate::interface::{InterfaceIndex, Port};
 use crate::ip::SourceFamily;
 use crate::ip::{Headers, Version};
-
-/// Questions that one node sends in a second on one thread, whatever is thrown at it.
-const QUESTIONS_PER_SECOND: f64 = 1000.0;
 
 /// The neighbour that a node resolves.
 pub trait ResolveTarget: Copy + Send + 'static {
@@ -85,8 +83,7 @@ pub struct Resolver<F: Family, W> {
     readers: Readers,
     waiting: Waiting<F::Addr>,
     lately: Lately<F::Addr>,
-    /// Questions that may be sent now, and when that was reckoned.
-    allowance: (f64, f64),
+    allowance: Allowance<F::Addr>,
     /// Whether control knows that packets wait.
     is_reported: bool,
     forwarding: Forwarding<F::Family>,
@@ -161,7 +158,7 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
             readers,
             waiting: Waiting::new(),
             lately: Lately::new(),
-            allowance: (QUESTIONS_PER_SECOND, 0.0),
+            allowance: Allowance::new(),
             is_reported: false,
             forwarding,
             of: PhantomData,
@@ -184,6 +181,7 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
             return frame.send(held, Next::Lookup(F::SELF));
         }
         let waits = (interface.0, F::any(addr));
+        let is_local = p.flags().has(Flags::LOCAL);
         if is_own::<F>(&p) {
             frame.packet_of(&mut held).trace(|p| WaitTrace::<F>(waits, Headers::of(p)));
         } else {
@@ -202,7 +200,7 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
             false => self.lately.asks(key, now),
         };
         if asks {
-            if let Err(why) = self.ask(frame, key) {
+            if let Err(why) = self.ask(frame, key, is_local) {
                 return frame.discard(held, why);
             }
         } else {
@@ -236,18 +234,20 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
         };
         is_known.then_some(table)
     }
-    /// Sends a question, unless there have been too many, or no buffer is left for it.
+    /// Sends a question, unless there have been too many, or no buffer is left for it; `is_own`
+    /// where no packet of others is why.
     fn ask<On: graph::Cpu>(
         &mut self,
         frame: &mut Frame<'_, Self, On>,
         key: Key<F::Addr>,
+        is_own: bool,
     ) -> Result<(), F::Reason> {
         let epoch = frame.epoch();
         let port = self.readers.ports.read(key.0, epoch);
         let mac = port.map(|p| p.mac).ok_or(F::NOT_ASKABLE)?;
         let ours = &self.readers.addresses;
         let source = F::source(ours, key.0, key.1, epoch).ok_or(F::NO_SOURCE)?;
-        if !self.may_ask(frame.now()) {
+        if !self.allowance.takes(key, is_own, frame.now()) {
             frame.count(F::THROTTLED, 1);
             return Ok(());
         }
@@ -277,16 +277,9 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
             if let Some(addr) = F::addr(*addr) {
                 // Without an address of ours there can be no request; packets that need it are
                 // counted so.
-                let _ = self.ask(frame, (interface.0, addr));
+                let _ = self.ask(frame, (interface.0, addr), true);
             }
         }
-    }
-    fn may_ask(&mut self, now: f64) -> bool {
-        let (left, at) = self.allowance;
-        let left = (left + (now - at).max(0.0) * QUESTIONS_PER_SECOND).min(QUESTIONS_PER_SECOND);
-        let may = left >= 1.0;
-        self.allowance = (if may { left - 1.0 } else { left }, now);
-        may
     }
     /// Tells control that packets wait, until it has heard.
     fn report(&mut self) {
@@ -302,6 +295,7 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
     ) {
         for (interface, addr) in known {
             let Some(addr) = F::addr(*addr) else { continue };
+            self.allowance.note((interface.0, addr));
             while let Some(mut held) = self.waiting.pop((interface.0, addr)) {
                 let next = Next::lookup(&held.buffer());
                 frame.send(held, next);
@@ -312,7 +306,7 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
     /// second.
     pub(super) fn tick<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         for (key, due) in self.waiting.due(frame.now()) {
-            let asked = if due == Due::Question { self.ask(frame, key) } else { Ok(()) };
+            let asked = if due == Due::Question { self.ask(frame, key, false) } else { Ok(()) };
             if due == Due::Question && asked.is_ok() {
                 continue;
             }

@@ -311,6 +311,25 @@ fn a_flood_to_thousands_of_addresses_stays_within_bounds() {
 }
 
 #[test]
+fn a_scan_of_one_network_leaves_questions_and_room_to_another() {
+    let mut b = Bench::new();
+    b.cli("set interface ip address pg1 10.64.0.1/16");
+    let to = |n: u32| packet(&Ipv4Addr::from_bits(0x0a40_0100 + n).to_string());
+    let (scan, host) = ((0..4000).map(to).collect::<Vec<_>>(), packet_to(PG1, "10.0.0.77"));
+    let ask = |b: &mut Bench, frames: &[Vec<u8>], rx| {
+        sent(&b.graph.send("ethernet-input", frames, move |p| p.set_rx(rx))).len()
+    };
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    let asked = scan.chunks(256).map(|some| ask(&mut b, some, pg0.0)).sum::<usize>();
+    assert!(asked >= 1000, "{asked} questions");
+    assert_eq!(ask(&mut b, std::slice::from_ref(&host), pg1.0), 1, "it is asked for");
+    scan.chunks(256).for_each(|some| assert!(ask(&mut b, some, pg0.0) <= 256));
+    assert_eq!(b.graph.buffers_used(), MOST);
+    let out = b.receive(pg0, &[bytes(reply(HOST, "10.0.0.77", PG0, "10.0.0.1"))]);
+    assert_eq!(sent(&out).len(), 1, "its packet has waited");
+}
+
+#[test]
 fn an_interface_that_goes_down_takes_its_neighbours_and_packets_along() {
     let mut b = Bench::new();
     b.cli("set ip neighbor pg1 10.0.1.2 02:00:00:00:00:01");

@@ -1,8 +1,8 @@
 //! Packets that wait for a neighbour's answer, on one thread.
 //!
-//! Bounded twice: so many for one neighbour, so many in all. Room is made by giving up the oldest.
-//! The slots are used in turn, so the slot that comes next holds the packet that has waited
-//! longest.
+//! Bounded twice: so many for one neighbour, so many in all. Room is made by giving up the oldest;
+//! an interface that has more than half of all slots gives up its own. The slots are used in turn,
+//! so the slot that comes next holds the packet that has waited longest.
 #![forbid(unsafe_code)]
 
 use std::hash::Hash;
@@ -27,6 +27,8 @@ pub(super) struct Waiting<A> {
     slots: Vec<Option<Slot<A>>>,
     next: usize,
     neighbors: HashMap<Key<A>, Queue>,
+    /// Packets by interface.
+    counts: HashMap<u32, usize>,
 }
 
 struct Slot<A> {
@@ -62,6 +64,7 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
             slots: (0..MOST).map(|_| None).collect(),
             next: 0,
             neighbors: HashMap::with_capacity(2 * MOST),
+            counts: HashMap::new(),
         }
     }
     /// Whether nothing waits.
@@ -82,14 +85,26 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
     /// `None`.
     pub(super) fn make_room(&mut self, key: Key<A>) -> Option<Held> {
         let full = self.neighbors.get(&key).is_some_and(|q| q.len == MOST_FOR_ONE);
-        let oldest = self.slots[self.next].as_ref().map(|s| s.key);
+        let oldest = self.slots[self.place(key.0)].as_ref().map(|s| s.key);
         self.pop(if full { key } else { oldest? })
+    }
+    /// The slot of the next packet over an interface: the next in turn, of those of the interface
+    /// if it has more than its share.
+    fn place(&self, interface: u32) -> usize {
+        let has_share = self.counts.get(&interface).is_some_and(|count| *count >= MOST / 2);
+        let is_meant = |at: &usize| match &self.slots[*at] {
+            Some(slot) => !has_share || slot.key.0 == interface,
+            None => true,
+        };
+        let mut all = (0..MOST).map(|n| (self.next + n) % MOST);
+        all.find(is_meant).unwrap_or(self.next)
     }
     /// Keeps a packet, in the room made for it, at `now` in seconds. For a neighbour without
     /// packets, it has just been asked.
     pub(super) fn push(&mut self, key: Key<A>, packet: Held, now: f64) {
-        let at = self.next;
+        let at = self.place(key.0);
         self.next = (at + 1) % MOST;
+        *self.counts.entry(key.0).or_default() += 1;
         self.slots[at] = Some(Slot { key, packet, after: at });
         let queue = self.neighbors.entry(key).or_insert(Queue {
             first: at,
@@ -111,6 +126,12 @@ impl<A: Copy + Eq + Hash> Waiting<A> {
         (queue.first, queue.len) = (slot.after, queue.len - 1);
         if queue.len == 0 {
             self.neighbors.remove(&key);
+        }
+        if let Some(count) = self.counts.get_mut(&key.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&key.0);
+            }
         }
         Some(slot.packet)
     }

@@ -54,7 +54,7 @@ impl Router {
         let known = self.state::<PathMtus>().into_iter();
         known.flat_map(|all| all.0.iter().map(|(key, path)| (*key, path.mtu)))
     }
-    /// Sets the path MTU to a host in bytes, IP header included; 0 takes it back.
+    /// Sets the path MTU to a host in bytes, IP header included; 0 removes it.
     ///
     /// # Errors
     /// A missing table.

@@ -56,7 +56,7 @@ struct Register {
 /// `punt socket deregister [ipv4|ipv6] [udp|tcp|icmp6] {all | PORT | …}`.
 struct Deregister(Punted);
 
-/// Reads what is punted; `other` takes words that the command has besides.
+/// Parses the punted packets; `other` parses further words of the command.
 fn what(
     args: &mut Args<'_>,
     mut other: impl FnMut(&mut Args<'_>) -> Result<bool, Error>,
@@ -187,6 +187,9 @@ impl SetRedirect {
             } else if args.keyword("via") {
                 let next_hop = args.optional();
                 to = Some((next_hop, args.value("interface")?));
+            } else if to.is_some() && (args.keyword("weight") || args.keyword("preference")) {
+                // The only path needs neither.
+                let _: u8 = args.value("number")?;
             } else if args.keyword("nowhere") {
                 is_nowhere = true;
             } else {
@@ -226,42 +229,25 @@ impl SetRedirect {
     }
 }
 
+/// Its command for IPv4 or IPv6.
 #[derive(Debug, PartialEq)]
-struct SetRedirect4(SetRedirect);
-#[derive(Debug, PartialEq)]
-struct SetRedirect6(SetRedirect);
+struct SetRedirectOf<const IS_6: bool>(SetRedirect);
 
-const USAGE: &str = "[add|del] rx [<interface>|all] {via [<next-hop>] <tx-interface> | nowhere}";
-
-impl Command for SetRedirect4 {
-    const PATHS: &'static [&'static str] = &["ip punt redirect"];
-    const ABOUT: &'static str = "Redirect punted IPv4 packets to a neighbor";
-    const USAGE: &'static str = USAGE;
+impl<const IS_6: bool> Command for SetRedirectOf<IS_6> {
+    const PATHS: &'static [&'static str] =
+        if IS_6 { &["ip6 punt redirect"] } else { &["ip punt redirect"] };
+    const ABOUT: &'static str = "Redirect punted packets to a neighbor";
+    const USAGE: &'static str = "[add|del] rx [<interface>|all] \
+        {via [<next-hop>] <tx-interface> [weight <n:0-255>] [preference <n:0-255>] | nowhere}";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         SetRedirect::take(args).map(Self)
     }
 }
 
-impl Command for SetRedirect6 {
-    const PATHS: &'static [&'static str] = &["ip6 punt redirect"];
-    const ABOUT: &'static str = "Redirect punted IPv6 packets to a neighbor";
-    const USAGE: &'static str = USAGE;
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        SetRedirect::take(args).map(Self)
-    }
-}
-
-impl Print for SetRedirect4 {
+impl<const IS_6: bool> Print for SetRedirectOf<IS_6> {
     const STAGE: Stage = Stage::Routes;
-    const UNDO: &'static str = "ip punt redirect del rx {rx}";
-    fn print(&self, line: &mut Line<'_>) {
-        self.0.print(line);
-    }
-}
-
-impl Print for SetRedirect6 {
-    const STAGE: Stage = Stage::Routes;
-    const UNDO: &'static str = "ip6 punt redirect del rx {rx}";
+    const UNDO: &'static str =
+        if IS_6 { "ip6 punt redirect del rx {rx}" } else { "ip punt redirect del rx {rx}" };
     fn print(&self, line: &mut Line<'_>) {
         self.0.print(line);
     }
@@ -278,8 +264,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             lines.push(&Register { what: client.what, path: client.path.clone() });
         }
     }
-    SetRedirect::all::<V4>(router).for_each(|c| lines.push(&SetRedirect4(c)));
-    SetRedirect::all::<V6>(router).for_each(|c| lines.push(&SetRedirect6(c)));
+    SetRedirect::all::<V4>(router).for_each(|c| lines.push(&SetRedirectOf::<false>(c)));
+    SetRedirect::all::<V6>(router).for_each(|c| lines.push(&SetRedirectOf::<true>(c)));
 }
 
 /// Show redirects of punted IPv4 packets.
@@ -343,8 +329,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, old: Deregister| {
         Ok::<_, Error>(router.deregister_punt_socket(old.0)?)
     });
-    cli.command(|router: &mut Router, set: SetRedirect4| set.0.carry_out::<V4>(router));
-    cli.command(|router: &mut Router, set: SetRedirect6| set.0.carry_out::<V6>(router));
+    cli.command(|router: &mut Router, set: SetRedirectOf<false>| set.0.carry_out::<V4>(router));
+    cli.command(|router: &mut Router, set: SetRedirectOf<true>| set.0.carry_out::<V6>(router));
     cli.command(|router: &mut Router, _: ShowRedirects4| Ok(redirects::<V4>(router)));
     cli.command(|router: &mut Router, _: ShowRedirects6| Ok(redirects::<V6>(router)));
     cli.command(|router: &mut Router, show: ShowUdpPorts| {

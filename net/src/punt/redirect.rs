@@ -234,7 +234,7 @@ pub(super) fn use_way<V: Redirecting>(
     router.use_adjacency(tx, role, next_hop).map_err(RedirectError::Adjacency)
 }
 
-/// Forgets redirects of an interface that goes.
+/// Forgets redirects of a deleted interface.
 pub(super) fn forget<V: Redirecting>(router: &mut Router, interface: InterfaceIndex) {
     let leads_there = |to: Option<RedirectTo>| to.is_some_and(|to| to.tx == interface);
     let all = router.punt_redirects::<V>();

@@ -122,7 +122,12 @@ fn what_nobody_listens_on_is_punted_or_told() {
     let mut tcp = tcp;
     let sum = sum4(&tcp).checksum();
     tcp[36..38].copy_from_slice(zerocopy::IntoBytes::as_bytes(&sum));
-    assert_eq!(bench.send("ip4-receive", std::slice::from_ref(&tcp)).len(), 1);
+    assert!(bench.send("ip4-receive", std::slice::from_ref(&tcp)).is_empty());
+    bench.expect(&[
+        ("ip4-local", "unknown_protocol", 1),
+        ("ip4-udp-lookup", "no_listener", 1),
+        ("ip4-icmp-error", "dest_unreach_sent", 1),
+    ]);
     bench.run("set punt tcp all").unwrap();
     assert!(bench.send("ip4-receive", &[tcp]).is_empty());
     assert_eq!(bench.router.interfaces.values(bench.pg0).punt, 2);

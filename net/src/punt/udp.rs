@@ -7,7 +7,7 @@ use graph::{Frame, Node};
 use super::counted::Counted;
 use crate::ip::{Headers, Version};
 
-/// Gives packets whose current bytes start behind their UDP header to punting, from their IP header
+/// Gives packets whose current bytes start after their UDP header to punting, from their IP header
 /// on.
 #[derive(Clone)]
 pub struct UdpPunt<V>(pub V);

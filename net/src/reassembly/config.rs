@@ -46,7 +46,7 @@ impl Settings {
             Kind::Shallow => self.shallow[family],
         }
     }
-    /// The same, to be changed.
+    /// Mutable access to it.
     pub fn of_mut(&mut self, family: usize, kind: Kind) -> &mut Config {
         match kind {
             Kind::Full => &mut self.full[family],

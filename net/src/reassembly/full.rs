@@ -1,7 +1,7 @@
 //! Packets put together again.
 //!
-//! Fragments are held until all are there. The whole packet goes on in the buffer of the one that
-//! came last, which is the one whose place on the arc is known.
+//! Fragments are held until all have arrived. The whole packet continues in the buffer of the one
+//! that arrived last, whose place on the arc is known.
 #![forbid(unsafe_code)]
 
 use graph::{Buffer, Frame, Held};

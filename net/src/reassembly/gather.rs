@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::convert::Infallible;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, RandomState};
 
 use graph::arc::Along;
 use graph::{Buffer, Edge, Flags, Frame, Held, Node, Payload};
@@ -89,6 +89,8 @@ pub(super) struct Gather<V: Reassemble, M: Method<V>, const PLACE: usize> {
     adjacencies: SlabReader<Adjacency>,
     reporter: Reporter,
     kept: Vec<Held>,
+    /// Chooses the thread of a packet, the same on all threads. A sender does not know it.
+    pub(super) meeting: RandomState,
 }
 
 /// Edges of [`Gather`].
@@ -135,7 +137,8 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Clone for Gather<V, M, PLA
     fn clone(&self) -> Self {
         let (settings, adjacencies) = (self.settings.clone(), self.adjacencies.clone());
         let most = self.table.capacity();
-        Self::new(settings, adjacencies, self.reporter.events(), most)
+        let new = Self::new(settings, adjacencies, self.reporter.events(), most);
+        Self { meeting: self.meeting.clone(), ..new }
     }
 }
 
@@ -189,6 +192,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
             adjacencies,
             reporter: Reporter::new(events, kind),
             kept: Vec::with_capacity(FRAME),
+            meeting: RandomState::new(),
         }
     }
     /// Place of the IP header in a packet, in bytes. `None` when its adjacency went while it was
@@ -221,9 +225,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
         let (packet, there) = (p.bytes().get(l3..).unwrap_or(&[]), p.total_len() - l3.min(p.len()));
         let fragment = V::fragment(packet, there, scope, PLACE);
         if let Fragment::Piece { key, .. } = &fragment {
-            let mut hasher = DefaultHasher::new();
-            key.hash(&mut hasher);
-            let thread = frame.thread_of(hasher.finish());
+            let thread = frame.thread_of(self.meeting.hash_one(key));
             if thread != frame.thread() {
                 held.buffer().set_payload(Owner { thread: thread as u32 });
                 return frame.send(held, Next::HandOff(self.version));
@@ -294,7 +296,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
     fn time_out<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>, at: u32) {
         self.give_up(frame, at, None, V::TIMEOUT, M::TIMEOUT_PROBLEM);
     }
-    /// Drops a fragment, and with it all that came before.
+    /// Drops a fragment, and all earlier ones of its packet.
     pub(super) fn refuse<On: graph::Cpu>(
         &mut self,
         frame: &mut Frame<'_, Self, On>,
@@ -345,7 +347,7 @@ impl<V: Reassemble, M: Method<V>, const PLACE: usize> Gather<V, M, PLACE> {
             }
         }
     }
-    /// Does what control asks for.
+    /// Runs work requested by control.
     pub(super) fn work(&mut self, frame: &mut Frame<'_, Self>, task: Task) {
         match task {
             Task::Walk { timeout } => {

@@ -2,6 +2,7 @@
 //! incomplete.
 #![forbid(unsafe_code)]
 
+use infra::order::Order;
 use std::collections::HashMap;
 
 use super::place::PLACES;
@@ -39,7 +40,7 @@ fn look(router: &mut Router, found: &mut Findings) {
             full.push((dropped, node));
         }
     }
-    full.sort();
+    full.order();
     for (dropped, node) in full {
         let text = format!("had no room for {dropped} fragments: the reassembly table was full");
         found.add(Severity::Error, node, text);

@@ -37,7 +37,7 @@ pub(super) struct List {
     last: u32,
 }
 
-/// A place in a list: behind an element, or in front of all.
+/// A place in a list: after an element, or at the front.
 #[derive(Clone, Copy)]
 pub(super) struct Place(u32);
 
@@ -66,7 +66,7 @@ impl Pieces {
     pub(super) fn share(&self, rx: u32) -> usize {
         self.shares.share(rx, MOST)
     }
-    /// The element behind a place, and its own place.
+    /// The element after a place, and its own place.
     pub(super) fn after(&self, list: &List, place: Place) -> Option<(Place, &Piece)> {
         let at = match place.0 {
             NONE => list.first,
@@ -78,7 +78,7 @@ impl Pieces {
     pub(super) fn last(&self, list: &List) -> Option<&Piece> {
         self.slots.get(list.last as usize)?.0.as_ref()
     }
-    /// Puts an element behind a place. The store is not full.
+    /// Inserts an element after a place. The store is not full.
     pub(super) fn insert(&mut self, list: &mut List, place: Place, mut piece: Piece) {
         self.shares.add(piece.packet.buffer().rx());
         let next = match place.0 {
@@ -104,11 +104,11 @@ impl Pieces {
         }
         self.count += 1;
     }
-    /// Puts an element behind all others. The store is not full.
+    /// Appends an element. The store is not full.
     pub(super) fn push(&mut self, list: &mut List, piece: Piece) {
         self.insert(list, Place(list.last), piece);
     }
-    /// Takes out the element behind a place.
+    /// Removes the element after a place.
     pub(super) fn remove(&mut self, list: &mut List, place: Place) -> Option<Piece> {
         let (at, _) = self.after(list, place)?;
         let slot = &mut self.slots[at.0 as usize];

@@ -110,7 +110,7 @@ impl<V: Reassemble> Method<V> for Shallow {
         node.pieces.push(&mut packet.list, new.piece);
     }
     fn take_only(_: &mut Buffer<'_>) {
-        // It goes on as it is.
+        // It continues unchanged.
     }
 }
 

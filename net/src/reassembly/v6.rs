@@ -17,7 +17,7 @@ use crate::drops::Problem;
 use crate::ip::{V4, V6};
 use crate::ip6::Error;
 
-/// Most bytes behind the IPv6 header.
+/// Most bytes after the IPv6 header.
 const LONGEST: usize = 65535;
 /// Place of the payload length in the IPv6 header.
 const PAYLOAD_LEN: u32 = 4;

@@ -42,7 +42,7 @@ pub(super) trait Reassemble: Version {
     const SUCCESS: Self::Error;
     /// Counted for each fragment of a packet that is put together.
     const REASSEMBLED: Self::Error;
-    /// Counted for each fragment that comes.
+    /// Counter of received fragments.
     const RECEIVED: Self::Error;
 
     /// Whether a packet has to be looked at with [`Reassemble::fragment`] at a place.
@@ -59,7 +59,7 @@ pub(super) trait Reassemble: Version {
     fn ports(packet: &[u8]) -> Result<Option<Ports>, Self::Error>;
     /// Makes the only fragment of a packet ([`Fragment::Only`]) the packet.
     fn unwrap(p: &mut Buffer<'_>);
-    /// Puts the header of the whole packet, which has `len` bytes behind it, into `whole`; `first`
+    /// Puts the header of the whole packet, which has `len` bytes after it, into `whole`; `first`
     /// is what is in front of the data of its first fragment. `None` when it becomes too long.
     fn header(first: &[u8], len: usize, whole: &mut Vec<u8>) -> Option<()>;
 }

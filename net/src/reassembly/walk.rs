@@ -22,7 +22,7 @@ const WALKS: [[&str; 2]; 2] = [
     ["ip4-sv-reassembly-expire-walk", "ip6-sv-reassembly-expire-walk"],
 ];
 
-/// Work that control gives to a node.
+/// Work requested of a node by control.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
     /// Give up what is older than this, in seconds.
@@ -57,7 +57,7 @@ impl Reporter {
     }
 }
 
-/// A node as control knows it.
+/// Control-plane state of a node.
 #[derive(Clone, Copy)]
 pub(super) struct Gatherer {
     pub family: usize,

@@ -1,5 +1,6 @@
 //! `show statistics segment`.
 
+use infra::order::Order;
 use std::fmt;
 
 use control::cli::{Args, Cli, Command, Error, Output};
@@ -36,7 +37,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             .filter(|(name, _)| wanted(name))
             .map(|(name, value)| Row::of(stats, name, &value, show.verbose))
             .collect();
-        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        rows.order_by(|a, b| a.name.cmp(&b.name));
         Ok(Output::rows(rows, write_table))
     });
 }

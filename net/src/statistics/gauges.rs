@@ -2,6 +2,7 @@
 //! Features add theirs to [`Router::gauges`]. It is collected in parts, so that no part occupies
 //! the control thread for long, and only while it is being read.
 
+use infra::order::Order;
 use std::time::Duration;
 
 use control::process::{Event, Wake};
@@ -120,7 +121,7 @@ fn interfaces(router: &mut Router, gauges: &mut Gauges) {
 }
 
 fn health(findings: &mut [Finding], checks: &[&'static str], gauges: &mut Gauges) {
-    findings.sort_by_key(|finding| finding.severity);
+    findings.order_by_key(|finding| finding.severity);
     let severities =
         [("error", Severity::Error), ("warning", Severity::Warning), ("note", Severity::Note)];
     for (name, severity) in severities {

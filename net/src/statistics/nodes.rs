@@ -30,7 +30,7 @@ impl Nodes {
     pub fn samples(&self) -> NodeSamples {
         self.samples.clone()
     }
-    /// Makes entries for nodes that came, and removes those of nodes that went.
+    /// Adds entries for new nodes, and removes those of removed nodes.
     pub fn follow(&mut self, router: &mut Router) {
         let mut now = Vec::new();
         for (index, name) in router.engine.node_names() {

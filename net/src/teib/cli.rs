@@ -56,7 +56,8 @@ struct Row {
 fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     rows.iter().enumerate().try_for_each(|(number, row)| {
         let Row { interface, peer, nh, table } = row;
-        writeln!(f, "[{number}] {interface}: {peer} via [{table}]:{nh}")
+        let len = if nh.is_ipv4() { 32 } else { 128 };
+        writeln!(f, "[{number}] {interface}:{peer} via [{table}]:{nh}/{len}")
     })
 }
 

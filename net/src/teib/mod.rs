@@ -18,7 +18,7 @@ use crate::fib::TableIndex;
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::{Configuration, Feature, Origin, Parts, Router};
 
-/// A peer: the tunnel's interface, its address behind it.
+/// A peer: the tunnel's interface, and the peer's address.
 pub type Peer = (InterfaceIndex, IpAddr);
 /// The table and address that a peer is reached by.
 pub type Far = (TableIndex, IpAddr);

@@ -53,7 +53,7 @@ pub enum Error {
 }
 
 impl Router {
-    /// Provides a filter function, or takes away what it chooses by: it chooses nothing then.
+    /// Provides a filter function, or removes its filter: it then selects nothing.
     /// Features that do so require `trace`.
     pub fn provide_filter(&mut self, name: &'static str, of: Use, filter: Option<Filter>) {
         let functions = self.own_mut::<Functions>();

@@ -91,7 +91,7 @@ impl<K: Kind, const IS_6: bool> graph::Next for Next<K, IS_6> {
 }
 
 impl<V: Version, K: Bypass, const IS_6: bool> BypassNode<V, K, IS_6> {
-    /// Whether a packet is a tunnel's; then its current bytes are those behind the UDP header.
+    /// Whether a packet is a tunnel's; then its current bytes are those after the UDP header.
     #[inline(always)]
     fn leaves(&self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> bool {
         let Ok(upper) = V::upper(p) else { return false };

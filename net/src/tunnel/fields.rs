@@ -14,7 +14,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Behind, EncapDecapFlags as Copies, Outer, flow};
 use crate::adjacency::Link;
-use crate::adjacency::chain::Fixup;
+use crate::adjacency::chain::{Fixup, keeps_hops};
 use crate::gso;
 use crate::ip::Chain;
 
@@ -223,7 +223,8 @@ fn write6(p: &mut Buffer<'_>, len: usize, copies: Copies, inner: Option<Inner>, 
     if let Some(inner) = inner {
         outer.set_traffic_class(inner.class(copies, outer.traffic_class()));
         if copies.contains(Copies::ENCAP_COPY_HOP_LIMIT) {
-            outer.hop_limit = left(inner.hops);
+            let is_kept = keeps_hops(outer.next_header);
+            outer.hop_limit = if is_kept { inner.hops } else { left(inner.hops) };
         }
         if copies.contains(Copies::ENCAP_COPY_FLOW_LABEL) {
             outer.set_flow_label(inner.label);

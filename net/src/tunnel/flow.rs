@@ -84,7 +84,7 @@ fn folded<const N: usize>(words: [u64; N]) -> u32 {
     (all ^ all >> 32) as u32
 }
 
-/// Bytes of a frame behind VLAN tags and labels.
+/// Bytes of a frame after VLAN tags and labels.
 fn behind_types(frame: &[u8]) -> Option<&[u8]> {
     let mut at = MACS;
     loop {

@@ -13,6 +13,7 @@ use zerocopy::FromBytes;
 use super::fields::take_congestion;
 use super::{End, EndsReader, Kind, Tuple};
 use crate::adjacency::Link;
+use crate::adjacency::chain::ENCLOSED;
 use crate::gso;
 use crate::interface::{Counters, Port};
 use crate::ip::{V4, V6, Version};
@@ -23,7 +24,7 @@ const OUTER: Flags = Flags::L3
     .with(Flags::CHECKSUM_OK)
     .with(Flags::CHECKSUM_TODO)
     .with(Flags::HASH)
-    .with(Flags::LOCAL)
+    .with(ENCLOSED)
     .with(Flags::ONE_LINK)
     .with(Flags::ENTRIES);
 
@@ -70,7 +71,7 @@ pub trait Decapsulate: Kind {
     const DECAPSULATED: Self::Count;
 
     /// Reads what stands behind the outer header: behind that of UDP where the carrier is a port,
-    /// otherwise behind that of IP.
+    /// otherwise after that of IP.
     ///
     /// # Errors
     /// Why it is no packet of a tunnel.
@@ -245,7 +246,7 @@ fn rewind<const IS_6: bool>(p: &mut Buffer<'_>, carried: Link) -> Option<()> {
         let frame = p.flags().has(Flags::L2).then(|| p.l3_offset() - p.l2_offset())?;
         p.prepend(usize::try_from(frame).ok()?)?;
     }
-    p.clear_flags(Flags::L4.with(Flags::LOCAL));
+    p.clear_flags(Flags::L4.with(ENCLOSED));
     Some(())
 }
 

@@ -43,13 +43,13 @@ pub use input::{By, Decapsulate, Input, InputCount, Opened, forget_outer};
 pub use output::{CountsAsMost, Encapsulate, Output, OutputCount, Unsent};
 pub use state::Tunnels;
 
-/// Hops of packets to a far end, over IPv4 and IPv6, unless kind or tunnel say. One of them is the
+/// Default hop limit of packets to a remote endpoint, over IPv4 and IPv6. One of the hops is the
 /// hop that a packet spends here.
 const HOP_LIMITS: [u8; 2] = [64, 65];
 /// As [`Kind::HOP_LIMITS`], of kinds whose far ends may be anywhere.
 pub const FAR: [u8; 2] = [254, 255];
 
-/// MTU of a new tunnel, unless the kind says.
+/// Default MTU of a new tunnel.
 pub const MTU: u32 = 9000;
 
 /// By what packets to a tunnel's near end are known.
@@ -93,7 +93,7 @@ impl Behind {
 
 /// The headers in front of packets.
 pub enum Front {
-    /// The outer header, and what the kind has behind it.
+    /// The outer header, and what the kind has after it.
     Usual,
     /// This, or nothing: the packets are dropped.
     Own(Option<Chain>),
@@ -116,7 +116,7 @@ pub trait Kind: Clone + 'static {
     const HARDWARE: &'static str;
     /// Node that takes packets from far ends, over IPv4 and IPv6.
     const INPUT: [&'static str; 2];
-    /// Hops of packets to the far end, over IPv4 and IPv6, unless the tunnel says.
+    /// Default hop limit of packets to the remote endpoint, over IPv4 and IPv6.
     const HOP_LIMITS: [u8; 2] = HOP_LIMITS;
     /// Whether its interfaces are up from the start.
     const STARTS_UP: bool = false;
@@ -127,7 +127,7 @@ pub trait Kind: Clone + 'static {
     fn key(&self) -> u64;
     /// Whether Ethernet frames are carried, and the address of the interface then.
     fn mac(&self, instance: u32) -> Option<MacAddr>;
-    /// The headers behind the outer one; `None` where the packet cannot be carried.
+    /// The headers after the outer one; `None` where the packet cannot be carried.
     fn behind(&self, carried: Link) -> Option<Behind>;
     /// First part of the name of its interface.
     fn prefix(&self) -> &'static str {

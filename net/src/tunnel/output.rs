@@ -102,7 +102,7 @@ pub enum Unsent {
 }
 
 impl ToOutput {
-    /// The edge to the output node: behind the drop, the first that is connected.
+    /// The edge to the output node: after the drop, the first that is connected.
     pub const OUTPUT: Slot = Slot(1);
 }
 
@@ -166,7 +166,7 @@ impl<K: Encapsulate> Output<K> {
         let of_parent = || self.sending.read(self.ports.read(interface, epoch)?.sup.0, epoch);
         self.sending.read(interface, epoch).or_else(of_parent)
     }
-    /// The next step behind the headers: over the adjacency of a group, or as the route leads.
+    /// The next step after the headers: over the adjacency of a group, or as the route leads.
     #[inline(always)]
     fn onward(&self, to: &Sending, epoch: Epoch<'_>) -> Onward {
         match (to.led, to.group) {
@@ -222,8 +222,7 @@ impl<K: Encapsulate> Node for Output<K> {
                         if p.headroom() < to.hop.header.len() {
                             return None;
                         }
-                        to.hop.put_in_front(p)?;
-                        p.add_flags(Flags::LOCAL);
+                        to.hop.enclose(p)?;
                         put += 1;
                         onward.take(p);
                         Some(underlay.send(&lane, p, &mut outputs))
@@ -238,7 +237,7 @@ impl<K: Encapsulate> Node for Output<K> {
                     if again.map_err(|_| K::NO_TUNNEL)? {
                         return Ok(Next::To(to.again));
                     }
-                    to.hop.put_in_front(p).ok_or(K::NO_TUNNEL)?;
+                    to.hop.enclose(p).ok_or(K::NO_TUNNEL)?;
                     let is_explained = p.is_explained();
                     if let Some((at, sequence)) = &to.sequence
                         && let Some(field) = p.bytes_mut().get_mut(*at..*at + size_of::<u32>())
@@ -246,7 +245,6 @@ impl<K: Encapsulate> Node for Output<K> {
                         let number = if is_explained { 0 } else { sequence.take() };
                         field.copy_from_slice(&number.to_be_bytes());
                     }
-                    p.add_flags(Flags::LOCAL);
                     put += 1;
                     p.trace(|_| Put { interface });
                     Ok(Next::To(this.onward(to, epoch).take(p)))

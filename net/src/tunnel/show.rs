@@ -1,12 +1,13 @@
 //! Tunnels as `show` commands list them.
 
+use infra::order::Order;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::cli::Output;
 use serde::Serialize;
 
-use super::{Kind, Tunnel};
+use super::{Kind, Outer, Tunnel};
 use crate::router::Router;
 
 /// A tunnel of any kind.
@@ -18,29 +19,31 @@ pub struct Shown {
     table_id: u32,
     sw_if_index: u32,
     interface: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    more: String,
+    #[serde(skip)]
+    line: String,
 }
 
 fn write_all(kind: &str, rows: &[Shown], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if rows.is_empty() {
         return writeln!(f, "No {kind} tunnels configured...");
     }
-    rows.iter().try_for_each(|t| {
-        let Shown { instance, src, dst, table_id, sw_if_index, more, .. } = t;
-        write!(f, "[{instance}] instance {instance} src {src} dst {dst} ")?;
-        write!(f, "fib-idx {table_id} sw-if-idx {sw_if_index}")?;
-        writeln!(f, "{}{more}", if more.is_empty() { "" } else { " " })
-    })
+    rows.iter().try_for_each(|t| writeln!(f, "[{}] {}", t.instance, t.line))
 }
 
-/// The tunnels of a kind, with what `more` says of each.
+/// The line of a tunnel, with words between its addresses and its table.
+pub fn line<K: Kind>(t: &Tunnel<K>, table: u32, words: &str) -> String {
+    let Outer { src, dst, .. } = t.outer;
+    let (instance, interface) = (t.instance, t.interface.0);
+    format!("instance {instance} src {src} dst {dst} {words}fib-idx {table} sw-if-idx {interface}")
+}
+
+/// The tunnels of a kind, with the line that `line` makes of each and the number of its table.
 pub fn all<K: Kind>(
     router: &Router,
     kind: &'static str,
-    more: impl Fn(&Tunnel<K>) -> String,
+    line: impl Fn(&Tunnel<K>, u32) -> String,
 ) -> Output {
-    some(router, kind, None, more)
+    some(router, kind, None, line)
 }
 
 /// As [`all`], only that of an instance.
@@ -48,7 +51,7 @@ pub fn some<K: Kind>(
     router: &Router,
     kind: &'static str,
     instance: Option<u32>,
-    more: impl Fn(&Tunnel<K>) -> String,
+    line: impl Fn(&Tunnel<K>, u32) -> String,
 ) -> Output {
     let is_meant = |t: &&Tunnel<K>| instance.is_none_or(|instance| t.instance == instance);
     let row = |t: &Tunnel<K>| Shown {
@@ -58,7 +61,7 @@ pub fn some<K: Kind>(
         table_id: router.tunnel_table_id(&t.outer),
         sw_if_index: t.interface.0,
         interface: router.interfaces.name(t.interface.0).to_owned(),
-        more: more(t),
+        line: line(t, router.tunnel_table_id(&t.outer)),
     };
     let meant = router.tunnels::<K>();
     Output::rows(meant.iter().filter(is_meant).map(row), move |rows, f| write_all(kind, rows, f))
@@ -94,6 +97,6 @@ pub fn ends<K: Kind>(router: &Router) -> Output {
         EndRow { src, dst, fib: tuple.table, key: tuple.key, interface }
     });
     let mut rows: Vec<_> = rows.collect();
-    rows.sort_by_key(|row| (row.src, row.dst, row.fib, row.key));
+    rows.order_by_key(|row| (row.src, row.dst, row.fib, row.key));
     Output::rows(rows, write_end_rows)
 }

@@ -38,8 +38,11 @@ const TRANSITORY: u8 = 2;
 impl Timeouts {
     /// The classes of sessions; those of connections that are established make no room for others.
     pub(super) fn classes(&self) -> [Class; 3] {
-        let class =
-            |timeout: u32, may_be_evicted| Class { timeout: timeout.into(), may_be_evicted };
+        let class = |timeout: u32, may_be_evicted| Class {
+            timeout: timeout.into(),
+            may_be_evicted,
+            goes_first: false,
+        };
         [class(self.udp_idle, true), class(self.tcp_idle, false), class(self.tcp_transient, true)]
     }
 }

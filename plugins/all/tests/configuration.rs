@@ -1050,6 +1050,25 @@ fn what_no_command_takes_back_is_known_before_anything_changes() {
     assert!(said.contains("no command undoes") && said.contains("nothing has changed"));
 }
 
+#[test]
+fn a_long_block_is_read_once() {
+    // Where each line walks over those before it, these are 4 * 10^10 steps.
+    let text = format!("comment {{\n{}}}\n", "x\n".repeat(200_000));
+    let mut rig = rig();
+    let said = checked(&mut rig, &text);
+    assert_eq!(said.trim_end(), "0 commands: 0 to be removed, 0 to be added");
+}
+
+#[test]
+fn a_trial_that_takes_too_much_memory_is_ended() {
+    let mut rig = rig();
+    let said = checked(&mut rig, "ip route add count 10000000 10.0.0.0/32 via drop\n");
+    assert!(said.contains("takes too much memory to be tried"), "{said}");
+    assert_eq!(rig.run("show configuration"), "");
+    let said = checked(&mut rig, "ip route add 10.0.0.0/32 via drop\n");
+    assert!(said.contains("1 to be added"), "{said}");
+}
+
 /// The error while a configuration is being replaced.
 const BUSY: &str = "commit confirm: the configuration is already being replaced or saved\n";
 

@@ -96,6 +96,8 @@ pub struct Machine {
     echo: Option<Echo>,
     /// When the last packet came.
     heard: Option<f64>,
+    /// When the last packet came that names this end's number of the session.
+    confirmed: Option<f64>,
     /// When the last packet was sent.
     sent: Option<f64>,
     /// Share of the interval after which the next one is sent.
@@ -126,6 +128,7 @@ impl Machine {
             poll: Poll::default(),
             echo: None,
             heard: None,
+            confirmed: None,
             sent: None,
             jitter: 1.0,
             is_hurried: false,
@@ -208,6 +211,15 @@ impl Machine {
         let is_silenced = self.remote.is_demanding && is_up && !self.may_poll(now);
         self.remote.required_min_rx_us != 0 && !is_silenced
     }
+    /// Whether a packet says that the peer knows nothing of the session, as one that has restarted
+    /// does, while packets still come that show that it does: anybody may have sent it, as it
+    /// names no number that only the peer knows.
+    pub fn is_contradicted(&self, packet: &Header, now: f64) -> bool {
+        let lately = |at| now < at + self.detection_time() / 2.0;
+        self.state == State::Up
+            && packet.your_discriminator.get() == 0
+            && self.confirmed.is_some_and(lately)
+    }
     /// Takes a packet for the session, which is not held down and whose packet is authentic
     /// (section 6.8.6). Returns whether an answer is wanted.
     pub fn receive(&mut self, packet: &Header, now: f64) -> bool {
@@ -221,6 +233,9 @@ impl Machine {
             is_demanding: packet.has(flag::DEMAND),
         };
         self.heard = Some(now);
+        if packet.your_discriminator.get() == self.discriminator {
+            self.confirmed = Some(now);
+        }
         if packet.has(flag::FINAL)
             && let Some(since) = self.poll.since.take()
         {
@@ -283,7 +298,9 @@ impl Machine {
     }
     /// The time at which something is due.
     pub fn due(&self, now: f64) -> Option<f64> {
-        let is_quiet = self.poll.is_wanted && !self.is_periodic(now);
+        // A peer that wants no packets has no poll either.
+        let hears = self.remote.required_min_rx_us != 0;
+        let is_quiet = self.poll.is_wanted && hears && !self.is_periodic(now);
         let poll = is_quiet.then_some(self.poll.not_before);
         let all = [
             self.detected(),

@@ -15,6 +15,8 @@ use super::{Bfd, COLUMNS, Error, MAX_SESSIONS, ports};
 
 /// First of the source ports (RFC 5881 section 4).
 const FIRST_PORT: u16 = 49152;
+/// Seconds between two answers to polls of a session.
+const ANSWER_PAUSE: f64 = 0.001;
 
 /// A session.
 pub struct Session {
@@ -37,6 +39,8 @@ pub struct Session {
     sequence: u32,
     /// That of the last one received, if it is known.
     remote_sequence: Option<u32>,
+    /// When a poll was last answered.
+    answered: f64,
     /// The last packet sent, without authentication.
     last: Option<Header>,
     timer: Option<(Timer, f64)>,
@@ -169,6 +173,7 @@ pub fn add(
         adjacency,
         sequence: random(),
         remote_sequence: None,
+        answered: f64::NEG_INFINITY,
         last: None,
         timer: None,
         is_failed: false,
@@ -341,9 +346,8 @@ pub(super) fn heard(router: &mut Router, heard: Heard) {
     let (Heard::Control { session, .. } | Heard::Echo { session, .. }) = heard;
     let now = router.now();
     let bfd = router.own_mut::<Bfd>();
-    let mut all = bfd.sessions.iter().flatten();
     // It may be gone meanwhile.
-    let found = all.find(|s| s.machine.discriminator == session).map(|s| s.index);
+    let found = bfd.table.current().by_discriminator.get(&session).map(|entry| entry.index);
     let Some(index) = found else { return };
     match heard {
         Heard::Echo { expires, .. } => {
@@ -365,6 +369,9 @@ fn receive(router: &mut Router, index: u32, header: &Header, sequence: Option<u3
     if s.machine.state == State::AdminDown {
         return;
     }
+    if s.machine.is_contradicted(header, now) {
+        return refuse(router, index, node::Error::YourDiscriminator);
+    }
     if is_next && let Some(next) = s.next.take() {
         let gone = std::mem::replace(&mut s.authentication, next);
         s.remote_sequence = None;
@@ -374,21 +381,28 @@ fn receive(router: &mut Router, index: u32, header: &Header, sequence: Option<u3
     let Some(s) = bfd.at_mut(index) else { return };
     if sequence.is_some_and(|sequence| !s.is_in_order(sequence, now)) {
         s.replayed += 1;
-        let why = node::Error::FailedVerification;
-        match s.key.local {
-            IpAddr::V4(_) => router.engine.count_reason_at::<ControlInput<V4>>(why, 1),
-            IpAddr::V6(_) => router.engine.count_reason_at::<ControlInput<V6>>(why, 1),
-        }
-        return;
+        return refuse(router, index, node::Error::FailedVerification);
     }
     let before = s.machine.state;
-    let wants_answer = s.machine.receive(header, now);
+    // However many polls come, answers are few.
+    let may_answer = !(0.0..ANSWER_PAUSE).contains(&(now - s.answered));
+    let wants_answer = s.machine.receive(header, now) && may_answer;
+    s.answered = if wants_answer { now } else { s.answered };
     let is_changed = before != s.machine.state;
     if is_changed {
         changed(router, index, before);
     }
     if wants_answer {
         speak(router, index, true);
+    }
+}
+
+/// Counts a packet that is not taken after all.
+fn refuse(router: &mut Router, index: u32, why: node::Error) {
+    match router.own_mut::<Bfd>().at_mut(index).map(|s| s.key.local) {
+        Some(IpAddr::V4(_)) => router.engine.count_reason_at::<ControlInput<V4>>(why, 1),
+        Some(IpAddr::V6(_)) => router.engine.count_reason_at::<ControlInput<V6>>(why, 1),
+        None => (),
     }
 }
 

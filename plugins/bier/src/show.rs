@@ -218,7 +218,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         });
         let is_meant = |fmask: &Fmask| c.index.is_none_or(|index| index == fmask.index);
         let mut all: Vec<Fmask> = fmask.filter(is_meant).collect();
-        all.sort_by_key(|fmask| fmask.index);
+        all.order_by_key(|fmask| fmask.index);
         rows(all)
     });
     cli.command(|router: &mut Router, c: ShowImp| {

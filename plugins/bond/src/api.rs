@@ -319,7 +319,7 @@ fn member_row(router: &Router, index: InterfaceIndex, member: &Member) -> SwMemb
         is_passive: member.is_passive,
         is_long_timeout: member.is_long_timeout,
         // Interfaces say no NUMA node: all of them are near.
-        is_local_numa: true,
+        is_local_numa: false,
         weight: member.weight,
     }
 }

@@ -122,7 +122,7 @@ pub enum Error {
     #[retval(INVALID_INTERFACE)]
     Unfit,
     /// the interface is already a member
-    #[retval(INVALID_INTERFACE)]
+    #[retval(VALUE_EXIST)]
     IsMember,
     /// the interface is not a member
     #[retval(INVALID_INTERFACE)]

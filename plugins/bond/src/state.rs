@@ -259,7 +259,7 @@ fn refresh(router: &mut Router, bond: InterfaceIndex) {
     if of.config.mode == Mode::ActiveBackup {
         // The heaviest one; among these, the one that is used.
         let now = of.active.first();
-        active.sort_by_key(|m| (u32::MAX - all.members[m].weight, Some(m) != now));
+        active.order_by_key(|m| (u32::MAX - all.members[m].weight, Some(m) != now));
     }
     let takes = |member: &InterfaceIndex| match of.config.mode {
         Mode::ActiveBackup => active.first() == Some(member),

@@ -260,7 +260,9 @@ struct MakeSession {
     hit_next: NextIndex,
     /// table ID
     table_index: u32,
-    /// match: `hex` and digits, or the fields of the mask, each with a value
+    /// match: `hex` and digits, or the fields of the mask, each with a value: `l2`, `l3` or `l4`,
+    /// then `src`, `dst`, `proto`, `tag1`, `tag2`, `ignore-tag1`, `ignore-tag2`, `cos1`, `cos2`,
+    /// `ip4`, `ip6`, `src_port`, `dst_port`; `l2 none` for none
     #[keyword("match")]
     matched: Match,
     /// policer for matching packets

@@ -121,7 +121,7 @@ pub fn sort(router: &mut Router, first: u32) -> u32 {
     let behind = chain.last().and_then(|last| Some(all.table(*last)?.table.next));
     let says = |n: &u32| all.table(*n).map_or(0, |t| t.table.mask.count_ones());
     let mut sorted = chain;
-    sorted.sort_by_key(|n| std::cmp::Reverse(says(n)));
+    sorted.order_by_key(|n| std::cmp::Reverse(says(n)));
     let nexts = sorted.iter().skip(1).copied().chain(behind);
     for (number, next) in sorted.clone().into_iter().zip(nexts) {
         all.link(number, next);

@@ -121,8 +121,9 @@ impl Command for SetTranslation {
     const ABOUT: &'static str =
         "Add or delete a translation of a service to backends; deleting ends its sessions";
     const USAGE: &'static str = "[add|del] proto [tcp|udp|sctp] [vip|real] \
-        <address|interface [ip6]> <port> [maglev] [flow-hash <field> ...] [alloc-port] [one-way] \
-        [no-client|noclient] [to [<source> <port>] -> <backend> <port> [no-nat]] ...";
+        <address|interface [v6|ip6]> <port> [maglev] [flow-hash <field> ...] [alloc-port] \
+        [one-way] [no-client|noclient] \
+        [to [<source> <port>] -> <backend> <port> [no-nat|:nonat]] ...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let is_del = args.keyword("del");
         if is_del && let Some(id) = args.optional() {
@@ -132,7 +133,7 @@ impl Command for SetTranslation {
             args.keyword("add");
         }
         // The arrow may stand without blanks around it.
-        let text = args.rest().replace("->", " -> ");
+        let text = args.rest().replace("->", " -> ").replace(":nonat", " no-nat");
         let mut words = Args::new(&text);
         if let Some(router) = args.context::<Router>() {
             words = words.in_context(router.as_any());

@@ -79,7 +79,7 @@ pub fn maglev(backends: &[Backend], len: usize) -> Vec<u16> {
     let (mut places, mut left) = (vec![FREE; len], len);
     // The order of configuration does not count, that of the wishes does.
     let mut turns: Vec<usize> = (0..all.len()).collect();
-    turns.sort_by_key(|n| (backends[*n].addr, backends[*n].port));
+    turns.order_by_key(|n| (backends[*n].addr, backends[*n].port));
     while left > 0 && !all.is_empty() {
         for &n in turns.iter().take(left) {
             let (at, skip) = &mut all[n];

@@ -19,6 +19,11 @@ use crate::log::{Noted, Noting};
 const OTHER: u8 = 0;
 /// Connections of TCP that are established.
 const ESTABLISHED: u8 = 1;
+/// Sessions without an answer, and connections of TCP that never were established: anybody makes
+/// them, from addresses of others.
+const UNCONFIRMED: u8 = 2;
+/// Seconds of silence after which one of these makes room for a new session.
+const SILENCE: f64 = 3.0;
 
 /// Sessions that are looked at when a limit is met.
 const SOME: usize = 32;
@@ -70,8 +75,8 @@ pub struct Both {
 /// The classes: none expires without scans (`scans`).
 fn classes(startup: &Startup, scans: bool) -> Vec<Class> {
     let age = |seconds| if scans { seconds } else { f64::INFINITY };
-    let class = |seconds| Class { timeout: age(seconds), may_be_evicted: false };
-    vec![class(startup.max_age), class(startup.tcp_max_age)]
+    let class = |seconds| Class { timeout: age(seconds), may_be_evicted: false, goes_first: false };
+    vec![class(startup.max_age), class(startup.tcp_max_age), class(startup.max_age)]
 }
 
 impl Both {
@@ -224,12 +229,18 @@ impl<A: Address> Keeper<'_, A> {
                 ended(counts, gone);
                 log.note(|| Noted::gone(gone));
             });
-            if is_full(table, counts) {
-                return Err(Refused::Full);
-            }
+        }
+        if table.usage().sessions + *others >= *most {
+            table.evict_silent(UNCONFIRMED, *now - SILENCE, |_: End, gone| {
+                ended(counts, gone);
+                log.note(|| Noted::gone(gone));
+            });
+        }
+        if is_full(table, counts) {
+            return Err(Refused::Full);
         }
         data.number = table.usage().made as u32;
-        let new = sessions::New { forward, reverse, data, class: OTHER };
+        let new = sessions::New { forward, reverse, data, class: UNCONFIRMED };
         let at = table.insert(new, *now, |_, gone| {
             ended(counts, gone);
             log.note(|| Noted::gone(gone));
@@ -244,9 +255,15 @@ impl<A: Address> Keeper<'_, A> {
         if let Kind::Tcp(flags) = seen.kind
             && let Some(data) = self.table.data_mut(at)
         {
+            let was_established = data.tcp.is_established();
             data.tcp = data.tcp.after(flags, way);
-            let class = if data.tcp.is_established() { ESTABLISHED } else { OTHER };
-            self.table.set_class(at, class);
+            match (data.tcp.is_established(), was_established) {
+                (true, _) => self.table.set_class(at, ESTABLISHED),
+                (false, true) => self.table.set_class(at, OTHER),
+                (false, false) => (),
+            }
+        } else if way == Direction::Reverse && !matches!(seen.kind, Kind::Error(_)) {
+            self.table.set_class(at, OTHER);
         }
         if !matches!(seen.kind, Kind::Error(_)) {
             self.table.passed(at, bytes, self.now);

@@ -288,12 +288,23 @@ pub(super) fn replaced(reason: String, confirm: Option<f64>) -> Finish {
         history.push("before the next one", &base);
         let base = history.at(0).cloned();
         history.push(&reason, &known.running);
-        forget_awaited(router);
-        let awaited = confirm.zip(base);
+        // What waits for `commit' already was not confirmed by this: it is undone as well.
+        let now = router.now();
+        let waits = router.own::<Configure>().awaited.as_ref();
+        let waits = waits.map(|awaited| ((awaited.due - now).max(0.0), awaited.base.clone()));
+        let awaited = match (confirm, waits) {
+            (None, Some(_)) => return Ok(Output::text(WAITS)),
+            (Some(seconds), Some((left, base))) => Some((seconds.min(left), base)),
+            (confirm, None) => confirm.zip(base),
+        };
         let Some((seconds, base)) = awaited else { return Ok(Output::none()) };
+        forget_awaited(router);
         Ok(Output::text(await_confirmation(router, seconds, base)))
     })
 }
+
+/// The answer to a replacement while an earlier change waits.
+const WAITS: &str = "an earlier change is unconfirmed: without `commit' this one is undone with it";
 
 /// Stops the clock of a commit that waits; whether there was one.
 fn forget_awaited(router: &mut Router) -> bool {
@@ -305,7 +316,7 @@ fn forget_awaited(router: &mut Router) -> bool {
 }
 
 fn await_confirmation(router: &mut Router, seconds: f64, base: Revision) -> String {
-    let minutes = seconds / 60.0;
+    let minutes = (seconds / 0.06).round() / 1000.0;
     let commands = base.commands;
     router.own_mut::<Configure>().history.kept.await_confirmation(seconds, &base);
     start_clock(router, seconds, base);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 
-use control::cli::{Described, Run, Step};
+use control::cli::{Described, Joining, Run, Step};
 use control::configuration::{Collection, Row, undo};
 use control::log::Log;
 use control::{HIDDEN, origin};
@@ -59,6 +59,33 @@ const NOTED: &[(&str, &str)] = &[
 
 /// Maximum number of files that a start may run, including nested ones.
 const MOST_FILES: usize = 1000;
+
+/// Growth of the process during a trial that is allowed whatever its size before.
+const MOST_GROWTH: usize = 256 << 20;
+/// Steps of a trial between two looks at the size of the process.
+const STEPS: usize = 16;
+
+/// Memory that a trial may take: a text of one line may ask for millions of routes.
+struct Budget {
+    most: usize,
+    steps: usize,
+}
+
+impl Budget {
+    fn new() -> Self {
+        let size = infra::memory::in_memory().unwrap_or_default();
+        Self { most: size + size.max(MOST_GROWTH), steps: 0 }
+    }
+    /// An error once the process has grown too much.
+    fn check(&mut self) -> Result<(), Error> {
+        self.steps += 1;
+        let is_due = self.steps.is_multiple_of(STEPS);
+        match is_due && infra::memory::in_memory().is_some_and(|size| size > self.most) {
+            true => Err(Error::bare("this configuration takes too much memory to be tried")),
+            false => Ok(()),
+        }
+    }
+}
 
 /// Commands that were noted, with the interfaces that stand in.
 #[derive(Default)]
@@ -127,6 +154,7 @@ pub struct Trial {
     rehearsed: VecDeque<Planned>,
     /// Commands that take devices back, with those that made them.
     devices: HashMap<String, String>,
+    budget: Budget,
 }
 
 impl Trial {
@@ -158,6 +186,7 @@ impl Trial {
             is_start: false,
             rehearsed: VecDeque::new(),
             devices: HashMap::new(),
+            budget: Budget::new(),
         })
     }
 
@@ -186,6 +215,7 @@ impl Trial {
     /// # Errors
     /// That of a command: file, line and reason. The next call goes on behind it.
     pub fn step(&mut self) -> Result<Option<Vec<Row>>, Error> {
+        self.budget.check()?;
         let router = &self.assembly.router;
         if let Some(mut collection) = self.collection.take() {
             if collection.advance(router) {
@@ -310,17 +340,17 @@ pub fn check(router: &Router, files: &[(String, String)]) -> Result<(), String> 
 /// while its braces are open; `#` at the beginning of a line is a comment.
 pub fn commands(text: &str) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
-    let mut is_open = false;
+    let (mut is_open, mut joining) = (false, Joining::default());
     // Some editors put a byte order mark before a text.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (at, line) in text.lines().enumerate() {
         if is_open && let Some((_, command)) = all.last_mut() {
             command.push('\n');
             command.push_str(line);
-            is_open = control::cli::is_open(command);
+            is_open = joining.take(line);
         } else if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
             all.push((at + 1, line.to_owned()));
-            is_open = control::cli::is_open(line);
+            is_open = joining.take(line);
         }
     }
     all

@@ -19,7 +19,11 @@ const ECHO: u8 = 3;
 
 /// Timeouts of the classes: RFC 4787 for UDP, RFC 5382 for TCP, RFC 4890 for echoes.
 pub fn classes() -> [Class; 4] {
-    [300.0, 7440.0, 240.0, 60.0].map(|timeout| Class { timeout, may_be_evicted: true })
+    [300.0, 7440.0, 240.0, 60.0].map(|timeout| Class {
+        timeout,
+        may_be_evicted: true,
+        goes_first: false,
+    })
 }
 
 /// Properties of a connection besides its flow.

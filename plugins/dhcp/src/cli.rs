@@ -217,7 +217,7 @@ struct VssRow {
 }
 
 fn write_vss_rows(rows: &[VssRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    rows.iter().try_for_each(|row| writeln!(f, " fib_table: {} {}", row.table, row.network))
+    rows.iter().try_for_each(|row| writeln!(f, " fib_table: {}  {}", row.table, row.network))
 }
 
 fn clients(router: &Router, c: &ShowClients) -> Vec<ClientRow> {
@@ -268,7 +268,7 @@ fn networks(router: &Router, link: Link) -> Output {
         table: *table,
         network: match vss {
             Vss::Name(name) => format!("VPN ASCII id: {name}"),
-            Vss::Id { oui, index } => format!("oui: {oui} vpn-id: {index}"),
+            Vss::Id { oui, index } => format!("oui: {oui} vpn_index: {index}"),
             Vss::Default => "default".to_owned(),
         },
     };

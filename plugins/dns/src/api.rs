@@ -96,7 +96,7 @@ impl<R> Asking<R> {
         }
         let has_servers = !dns.servers.is_empty();
         for question in &questions {
-            if matches!(look_up(router, question), Found::Nothing) {
+            if matches!(look_up(router, question, None), Found::Nothing) {
                 return Err(if has_servers { Error::Busy } else { Error::NoServers });
             }
         }

@@ -1,6 +1,6 @@
 //! Known names: answers until they expire, configured ones, and pending questions to name servers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::message::{Data, Question, Record, code};
 
@@ -45,13 +45,59 @@ impl Answer {
 
 /// All answers.
 #[derive(Default)]
-pub struct Cache(pub BTreeMap<Question, Answer>);
+pub struct Cache {
+    answers: BTreeMap<Question, Answer>,
+    /// Those that make room for others, in this order: answers that there is nothing, which cost
+    /// nothing to make up, and then those that end first.
+    order: BTreeSet<Turn>,
+}
+
+/// The turn of an answer to make room.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    has_records: bool,
+    /// The bits of its end, which are in the order of the times, as those are not negative.
+    until: u64,
+    question: Question,
+}
+
+impl Turn {
+    fn of(question: &Question, answer: &Answer) -> Self {
+        let until = answer.until.max(0.0).to_bits();
+        Self { has_records: !answer.records.is_empty(), until, question: question.clone() }
+    }
+}
 
 impl Cache {
+    /// All questions with their answers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Question, &Answer)> {
+        self.answers.iter()
+    }
+    /// Number of answers.
+    pub fn len(&self) -> usize {
+        self.answers.len()
+    }
+    /// Forgets all answers.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+    /// Forgets the answers about a name; how many there were.
+    pub fn remove_name(&mut self, name: &str) -> usize {
+        let from = Question { name: name.to_owned(), kind: 0 };
+        let of_name = self.answers.range(from..).take_while(|(q, _)| q.name == name);
+        let all: Vec<_> = of_name.map(|(question, _)| question.clone()).collect();
+        all.iter().for_each(|question| self.remove(question));
+        all.len()
+    }
+    fn remove(&mut self, question: &Question) {
+        if let Some(gone) = self.answers.remove(question) {
+            self.order.remove(&Turn::of(question, &gone));
+        }
+    }
     /// The answer to a question that is good now. Where the operator gave addresses for a name,
     /// there are no others.
     pub fn find(&self, question: &Question, now: f64) -> Option<Answer> {
-        if let Some(answer) = self.0.get(question).filter(|answer| now < answer.until) {
+        if let Some(answer) = self.answers.get(question).filter(|answer| now < answer.until) {
             return Some(answer.clone());
         }
         let is_given = self.statics(&question.name).next().is_some();
@@ -61,18 +107,20 @@ impl Cache {
     /// Configured addresses of a name.
     pub fn statics(&self, name: &str) -> impl Iterator<Item = (&Question, &Answer)> {
         let from = Question { name: name.to_owned(), kind: 0 };
-        let of_name = self.0.range(from..).take_while(move |(q, _)| q.name == name);
+        let of_name = self.answers.range(from..).take_while(move |(q, _)| q.name == name);
         of_name.filter(|(_, answer)| answer.is_static())
     }
     /// Remembers an answer. True unless all others are the operator's.
     pub fn put(&mut self, question: Question, answer: Answer) -> bool {
-        if self.0.len() >= MOST && !self.0.contains_key(&question) {
-            let ends = self.0.iter().min_by(|a, b| a.1.until.total_cmp(&b.1.until));
-            let first = ends.filter(|(_, answer)| !answer.is_static()).map(|(q, _)| q.clone());
-            let Some(first) = first else { return false };
-            self.0.remove(&first);
+        self.remove(&question);
+        if self.answers.len() >= MOST {
+            let Some(first) = self.order.pop_first() else { return false };
+            self.answers.remove(&first.question);
         }
-        self.0.insert(question, answer);
+        if !answer.is_static() {
+            self.order.insert(Turn::of(&question, &answer));
+        }
+        self.answers.insert(question, answer);
         true
     }
 }

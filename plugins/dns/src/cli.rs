@@ -159,13 +159,13 @@ fn asked((question, pending): (&Question, &Pending)) -> Row {
 fn show_cache(router: &Router, c: &ShowCache) -> Output {
     let now = router.now();
     let dns = router.own::<Dns>();
-    let good = dns.cache.0.iter().filter(|(_, answer)| now < answer.until);
+    let good = dns.cache.iter().filter(|(_, answer)| now < answer.until);
     let rows = good.map(|entry| known(entry, now)).chain(dns.pending.iter().map(asked));
     let chosen = |row: &Row| c.name.as_ref().is_none_or(|name| row.name.eq_ignore_ascii_case(name));
     let is_listed = c.verbose || c.level.is_some() || c.name.is_some();
     Output::of(Cache {
         is_on: dns.is_on,
-        count: dns.cache.0.len(),
+        count: dns.cache.len(),
         pending: dns.pending.len(),
         rows: if is_listed { rows.filter(chosen).collect() } else { Vec::new() },
     })
@@ -197,7 +197,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for server in &dns.servers {
         lines.push(&NameServer { server: *server, del: false });
     }
-    for (question, answer) in dns.cache.0.iter().filter(|(_, answer)| answer.is_static()) {
+    for (question, answer) in dns.cache.iter().filter(|(_, answer)| answer.is_static()) {
         let addrs = answer.records.iter().filter_map(|record| match record.data {
             Data::Addr(addr) => Some(addr),
             _ => None,

@@ -167,7 +167,7 @@ pub fn add_static(router: &mut Router, name: &str, addrs: &[IpAddr]) -> Result<(
         return Err(Error::NoAddresses(name));
     }
     let cache = &mut router.own_mut::<Dns>().cache;
-    if cache.0.len() + 2 > cache::MOST && cache.0.values().all(Answer::is_static) {
+    if cache.len() + 2 > cache::MOST && cache.iter().all(|(_, answer)| answer.is_static()) {
         return Err(Error::Full(cache::MOST));
     }
     for (of, is_ip6) in [(kind::A, false), (kind::AAAA, true)] {
@@ -187,15 +187,13 @@ pub fn add_static(router: &mut Router, name: &str, addrs: &[IpAddr]) -> Result<(
 /// [`Error::NoName`].
 pub fn forget(router: &mut Router, name: &str) -> Result<(), Error> {
     let name = message::checked(name).ok_or_else(|| Error::Name(name.to_owned()))?;
-    let cache = &mut router.own_mut::<Dns>().cache.0;
-    let before = cache.len();
-    cache.retain(|question, _| question.name != name);
-    if cache.len() == before { Err(Error::NoName(name)) } else { Ok(()) }
+    let gone = router.own_mut::<Dns>().cache.remove_name(&name);
+    if gone == 0 { Err(Error::NoName(name)) } else { Ok(()) }
 }
 
 /// Forgets all names.
 pub fn clear(router: &mut Router) {
-    router.own_mut::<Dns>().cache.0.clear();
+    router.own_mut::<Dns>().cache.clear();
 }
 
 /// State of a name.
@@ -219,7 +217,7 @@ pub fn resolve(router: &mut Router, name: &str) -> Resolved {
     let (mut addrs, mut is_asked) = (Vec::new(), false);
     for kind in [kind::A, kind::AAAA] {
         let question = Question { name: name.clone(), kind };
-        match resolver::look_up(router, &question) {
+        match resolver::look_up(router, &question, None) {
             resolver::Found::Answer(answer) => {
                 addrs.extend(answer.records.iter().filter_map(|record| match record.data {
                     Data::Addr(addr) => Some(addr),

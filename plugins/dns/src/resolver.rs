@@ -19,6 +19,10 @@ const ROUNDS: usize = 3;
 /// Most questions that wait for name servers, and most who wait for the answer to one.
 pub const MOST_PENDING: usize = 1024;
 const MOST_WAITING: usize = 64;
+/// Questions of one network of clients that wait once half of all do, and clients of one that wait
+/// for the same answer.
+const SHARE: usize = 2;
+const MOST_WAITING_OF_ONE: usize = 8;
 /// Longest UDP answer to clients that do not accept longer ones (RFC 1035 section 4.2.1).
 const LONGEST_ANSWER: usize = 512;
 
@@ -49,6 +53,8 @@ pub struct Pending {
     /// Each time that it was asked.
     pub asked: Vec<Asked>,
     next: f64,
+    /// The network of the client that asked it first; `None` for this router.
+    network: Option<IpAddr>,
     /// Clients that wait.
     pub waiting: Vec<Waiting>,
 }
@@ -63,8 +69,17 @@ pub enum Found {
     Nothing,
 }
 
-/// Looks for the answer to a question; name servers are asked where it is not known.
-pub fn look_up(router: &mut Router, question: &Question) -> Found {
+/// The network of a client, from which its user may choose any address: a /24 or a /56.
+fn network(client: IpAddr) -> IpAddr {
+    match client {
+        IpAddr::V4(addr) => Ipv4Addr::from_bits(addr.to_bits() & !0xff).into(),
+        IpAddr::V6(addr) => Ipv6Addr::from_bits(addr.to_bits() & u128::MAX << 72).into(),
+    }
+}
+
+/// Looks for the answer to a question; name servers are asked where it is not known. `client` is
+/// host that sent it, `None` for this router.
+pub fn look_up(router: &mut Router, question: &Question, client: Option<IpAddr>) -> Found {
     let now = router.now();
     let dns = router.own_mut::<Dns>();
     if let Some(answer) = dns.cache.find(question, now) {
@@ -76,7 +91,16 @@ pub fn look_up(router: &mut Router, question: &Question) -> Found {
     if dns.servers.is_empty() || dns.pending.len() >= MOST_PENDING {
         return Found::Nothing;
     }
-    let new = Pending { asked: Vec::new(), next: now, waiting: Vec::new() };
+    // Names whose servers do not answer are easily made up.
+    let network = client.map(network);
+    let is_scarce = dns.pending.len() >= MOST_PENDING / 2;
+    if is_scarce && network.is_some() {
+        let own = dns.pending.values().filter(|pending| pending.network == network);
+        if own.count() >= SHARE {
+            return Found::Nothing;
+        }
+    }
+    let new = Pending { asked: Vec::new(), next: now, network, waiting: Vec::new() };
     dns.pending.insert(question.clone(), new);
     ask(router, question, now);
     router.processes.signal(PROCESS, 0);
@@ -86,14 +110,14 @@ pub fn look_up(router: &mut Router, question: &Question) -> Found {
 /// Asks the next name server, or gives up.
 fn ask(router: &mut Router, question: &Question, now: f64) {
     let dns = router.own_mut::<Dns>();
-    let (servers, ports) = (dns.servers.clone(), dns.own_ports.clone());
-    let Some(pending) = dns.pending.get_mut(question).filter(|pending| now >= pending.next) else {
+    let Dns { servers, own_ports: ports, pending, .. } = dns;
+    let Some(pending) = pending.get_mut(question).filter(|pending| now >= pending.next) else {
         return;
     };
     let at = pending.asked.len();
     if servers.is_empty() || at >= ROUNDS * servers.len() {
         let failed = Answer { code: code::SERVER_FAILURE, records: Vec::new(), until: now };
-        return finish(router, question, &failed);
+        return finish(router, question, &failed, false);
     }
     pending.next = now + AGAIN * (1 + at / servers.len()) as f64;
     let (id, server) = (between(0.0, 65536.0) as u16, servers[at % servers.len()]);
@@ -137,22 +161,28 @@ fn packet(from: (IpAddr, u16), to: (IpAddr, u16), data: &[u8]) -> Option<Vec<u8>
     }
 }
 
-/// Gives the answer to all who wait for it.
-fn finish(router: &mut Router, question: &Question, answer: &Answer) {
+/// Gives the answer to all who wait for it; `is_cut` where it is a part only.
+fn finish(router: &mut Router, question: &Question, answer: &Answer, is_cut: bool) {
     let Some(pending) = router.own_mut::<Dns>().pending.remove(question) else { return };
     for waiting in &pending.waiting {
-        respond(router, waiting, question, answer);
+        respond(router, waiting, question, (answer, is_cut));
     }
 }
 
-/// Sends a client an answer.
-fn respond(router: &mut Router, to: &Waiting, question: &Question, answer: &Answer) {
+/// Sends a client an answer, or a part of one.
+fn respond(
+    router: &mut Router,
+    to: &Waiting,
+    question: &Question,
+    (answer, is_cut): (&Answer, bool),
+) {
     let now = router.now();
     let asked = to.flags & (flag::OPCODE | flag::RECURSION_DESIRED);
     let code = u16::from(answer.code);
+    let cut = if is_cut { flag::TRUNCATED } else { 0 };
     let message = Message {
         id: to.id,
-        flags: flag::RESPONSE | flag::RECURSION_AVAILABLE | asked | code,
+        flags: flag::RESPONSE | flag::RECURSION_AVAILABLE | asked | code | cut,
         question: question.clone(),
         answers: answer.records_at(now),
         negative_ttl: None,
@@ -214,17 +244,23 @@ fn requested(router: &mut Router, arrived: &Arrived) -> Result<Count, Error> {
     let now = router.now();
     let without = |code| Answer { code, records: Vec::new(), until: now };
     if message.flags & flag::OPCODE != 0 {
-        respond(router, &waiting, &message.question, &without(code::NOT_IMPLEMENTED));
+        respond(router, &waiting, &message.question, (&without(code::NOT_IMPLEMENTED), false));
         return Ok(Count::Unimplemented);
     }
-    match look_up(router, &message.question) {
-        Found::Answer(answer) => respond(router, &waiting, &message.question, &answer),
+    match look_up(router, &message.question, Some(arrived.from.0)) {
+        Found::Answer(answer) => respond(router, &waiting, &message.question, (&answer, false)),
         Found::Nothing => {
-            respond(router, &waiting, &message.question, &without(code::SERVER_FAILURE));
+            let failed = without(code::SERVER_FAILURE);
+            respond(router, &waiting, &message.question, (&failed, false));
         }
         Found::Asked => {
             let pending = router.own_mut::<Dns>().pending.get_mut(&message.question);
-            let room = pending.filter(|pending| pending.waiting.len() < MOST_WAITING);
+            let is_near = |other: &&Waiting| network(other.from.0) == network(waiting.from.0);
+            let has_room = |pending: &&mut Pending| {
+                pending.waiting.len() < MOST_WAITING
+                    && pending.waiting.iter().filter(is_near).count() < MOST_WAITING_OF_ONE
+            };
+            let room = pending.filter(has_room);
             room.ok_or(Error::NoRoom)?.waiting.push(waiting);
             return Ok(Count::Pending);
         }
@@ -254,19 +290,22 @@ fn replied(router: &mut Router, arrived: &Arrived) -> Result<(), ReplyError> {
         return Ok(());
     }
     let answer = Answer::of(code, message.answers, message.negative_ttl, now);
-    // A truncated answer is passed on and not cached.
-    if message.flags & flag::TRUNCATED == 0 {
+    // A truncated answer is passed on as such and not cached.
+    let is_cut = message.flags & flag::TRUNCATED != 0;
+    if !is_cut {
         dns.cache.put(message.question.clone(), answer.clone());
     }
-    finish(router, &message.question, &answer);
+    finish(router, &message.question, &answer, is_cut);
     Ok(())
 }
 
 /// Asks again what was not answered; the time until there is something to do.
 pub(super) fn look(router: &mut Router) -> Wake {
     let now = router.now();
-    let all: BTreeMap<_, _> = router.own::<Dns>().pending.clone();
-    all.keys().for_each(|question| ask(router, question, now));
+    let pending = router.own::<Dns>().pending.iter();
+    let due = pending.filter(|(_, pending)| now >= pending.next);
+    let due: Vec<_> = due.map(|(question, _)| question.clone()).collect();
+    due.iter().for_each(|question| ask(router, question, now));
     let next = router.own::<Dns>().pending.values().map(|pending| pending.next - now);
     match next.reduce(f64::min) {
         None => Wake::OnEvent,

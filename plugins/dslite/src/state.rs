@@ -88,7 +88,7 @@ impl DsLite {
 /// Begins with no sessions.
 pub fn start(router: &Router) -> io::Result<All> {
     let sessions = Sessions::new(router, SESSIONS, &Timeouts::default().classes())?;
-    let forever = [Class { timeout: f64::INFINITY, may_be_evicted: false }];
+    let forever = [Class { timeout: f64::INFINITY, may_be_evicted: false, goes_first: false }];
     Ok(All { sessions, elements: Sessions::new(router, ELEMENTS, &forever)? })
 }
 

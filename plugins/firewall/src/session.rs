@@ -50,6 +50,7 @@ impl Timeouts {
         std::array::from_fn(|class| Class {
             timeout: self.seconds[class].into(),
             may_be_evicted: class != usize::from(ESTABLISHED),
+            goes_first: false,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Requests, and control's state.
 
 use net::prelude::*;
-use sessions::{Class, Walked};
+use sessions::{Class, Place, Walked};
 
 use crate::flow::{Flows, IP4, IP6, Kind, L2, Params};
 use crate::node::{RX, TX};
@@ -49,12 +49,15 @@ pub struct Flowprobe {
     pub streams: [Option<u32>; 5],
     /// Records that were exported.
     pub exported: u64,
+    /// Where the look at all flows has got to, and whether it has exported some.
+    pub look: Option<Place>,
+    pub has_exported: bool,
 }
 
 impl Flowprobe {
     /// Nothing is probed.
     pub fn new(params: Shared<Params>, flows: Flows) -> Self {
-        Self { params, flows, streams: [None; 5], exported: 0 }
+        Self { params, flows, streams: [None; 5], exported: 0, look: None, has_exported: false }
     }
 }
 
@@ -100,7 +103,7 @@ pub fn set_params(router: &mut Router, new: Params) -> Result<(), Error> {
         return Err(Error::Timers(new.active, new.passive));
     }
     let flows = router.own::<Flowprobe>().flows.clone();
-    let class = Class { timeout: new.silence(), may_be_evicted: true };
+    let class = Class { timeout: new.silence(), may_be_evicted: true, goes_first: false };
     flows.set_classes(router, vec![class]).map_err(|_| Error::NoAnswer)?;
     router.own_mut::<Flowprobe>().params.publish(new);
     Ok(())

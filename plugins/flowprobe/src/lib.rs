@@ -43,6 +43,8 @@ pub const FEATURE: Feature = Feature {
 const PROCESS: &str = "flowprobe-timer-process";
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The same while more is due.
+const SOON: Duration = Duration::from_millis(1);
 /// Flows on each thread at most.
 const MOST_FLOWS: usize = 1 << 18;
 
@@ -63,7 +65,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
     router.attach::<Probed>().map_err(refuse)?;
     let params = Shared::new(Params::default());
-    let class = Class { timeout: Params::default().silence(), may_be_evicted: true };
+    let class =
+        Class { timeout: Params::default().silence(), may_be_evicted: true, goes_first: false };
     let flows = Sessions::new(router, MOST_FLOWS, &[class]).map_err(refuse)?;
     let exported = router.events.sender();
     let core = Core { params: params.reader(), flows: flows.clone(), exported };
@@ -91,8 +94,8 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.processes.spawn(
         PROCESS,
         Box::new(|router: &mut Router, _| {
-            timer::export_due(router);
-            Wake::After(INTERVAL)
+            let is_more = timer::export_due(router);
+            Wake::After(if is_more { SOON } else { INTERVAL })
         }),
     );
     sessions::list(router, "flowprobe", |router| {

@@ -9,22 +9,27 @@ use crate::change::Flowprobe;
 use crate::flow::Counted;
 use crate::record::{Exported, export};
 
-/// Exports flows that are due, and ends those that are over.
-pub fn export_due(router: &mut Router) {
-    let flowprobe = router.own::<Flowprobe>();
+/// Flows that are looked at, and exported where they are due, before others have their turn:
+/// strangers make flows, and all of a second are due in the same one.
+const SLICE: usize = 512;
+
+/// Exports some of the flows that are due, and ends some that are over; whether there are more.
+pub fn export_due(router: &mut Router) -> bool {
+    let flowprobe = router.own_mut::<Flowprobe>();
     let active = flowprobe.params.current().active;
     if active == 0 || flowprobe.streams.iter().all(Option::is_none) {
-        return;
+        flowprobe.look = None;
+        return false;
     }
+    let from = flowprobe.look.take().unwrap_or_default();
     let (flows, now) = (flowprobe.flows.clone(), router.now());
     let gone = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&gone);
-    flows.expire(router, move |_, _, flow| {
+    let is_more = flows.expire(router, move |_, _, flow| {
         let record = Exported::of(flow);
         to.lock().unwrap_or_else(PoisonError::into_inner).push(record);
     });
-    // Those of a thread that does not answer are met the next time.
-    let due = flows.walk(router, move |_, flow| {
+    let due = flows.walk_some(router, from, SLICE, move |_, flow| {
         let record = Exported::of(flow);
         let is_due = flow.data.is_due(active, now);
         if is_due {
@@ -33,7 +38,15 @@ pub fn export_due(router: &mut Router) {
         Walked::keep(is_due.then_some(record))
     });
     let gone = std::mem::take(&mut *gone.lock().unwrap_or_else(PoisonError::into_inner));
-    export_all(router, gone.into_iter().chain(due.unwrap_or_default()));
+    // Those of a thread that does not answer are met the next time.
+    let (due, next) = due.unwrap_or_default();
+    export_some(router, gone.into_iter().chain(due));
+    let is_more = is_more || next.is_some();
+    router.own_mut::<Flowprobe>().look = next;
+    if !is_more {
+        flush(router);
+    }
+    is_more
 }
 
 /// Exports the flows of threads that end, and ends those: their packets go to other threads from
@@ -52,13 +65,22 @@ pub fn threads_changed(router: &mut Router, stay: &Range<usize>) -> Result<(), S
 }
 
 fn export_all(router: &mut Router, records: impl IntoIterator<Item = Exported>) {
-    let mut is_any = false;
+    export_some(router, records);
+    flush(router);
+}
+
+fn export_some(router: &mut Router, records: impl IntoIterator<Item = Exported>) {
     for record in records.into_iter().filter(|record| record.counted.packets > 0) {
         export(router, record);
-        is_any = true;
+        router.own_mut::<Flowprobe>().has_exported = true;
     }
-    // What waited for its time waits no longer.
-    let streams = router.own::<Flowprobe>().streams;
+}
+
+/// Sends records that were waiting for others to go along.
+fn flush(router: &mut Router) {
+    let flowprobe = router.own_mut::<Flowprobe>();
+    let is_any = std::mem::take(&mut flowprobe.has_exported);
+    let streams = flowprobe.streams;
     for stream in streams.into_iter().flatten().filter(|_| is_any) {
         ipfix::send_records(router, stream);
     }

@@ -138,17 +138,23 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     bypass::register::<Gtpu>(cli);
     cli.command(|router: &mut Router, _: Show| {
-        Ok(show::all::<Gtpu>(router, "gtpu", |t| {
+        Ok(show::all::<Gtpu>(router, "gtpu", |t, table| {
             let Gtpu { teid, tteid, qfi, is_l2, forward, .. } = t.kind;
             if let Some(forward) = forward {
+                let next = if is_l2 { "l2" } else { "ip" };
                 return format!(
-                    "forwards {forward} decap-next {}",
-                    if is_l2 { "l2" } else { "ip" }
+                    "{} forwards {forward} decap-next-{next}",
+                    show::line(t, table, "")
                 );
             }
-            let flow = qfi.map(|flow| format!(" qfi {flow}")).unwrap_or_default();
+            let flow = qfi.map(|flow| format!("pdu-enabled qfi {flow}"));
+            let flow = flow.unwrap_or_else(|| "pdu-disabled".to_owned());
             let next = if is_l2 { "l2" } else { "ip" };
-            format!("teid {teid} tteid {tteid} decap-next {next}{flow}")
+            format!(
+                "src {} dst {} teid {teid} tteid {tteid} encap-vrf-id {table} sw-if-idx {} \
+                 decap-next-{next} {flow}",
+                t.outer.src, t.outer.dst, t.interface.0
+            )
         }))
     });
 }

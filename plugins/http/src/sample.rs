@@ -130,7 +130,7 @@ pub fn take(router: &mut Router) -> Result<Sample, String> {
         threads.push(Thread { thread, name, cpu, loops, packets, calls, vectors, rate, vector });
     }
     let mut nodes: Vec<_> = nodes.into_values().collect();
-    nodes.sort_by_key(|node| node.index);
+    nodes.order_by_key(|node| node.index);
     let name = |node: NodeIndex| router.engine.name_of(node).to_owned();
     let edges = taken.into_iter().map(|((from, to), packets)| Edge {
         from: name(from),

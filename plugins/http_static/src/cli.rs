@@ -6,6 +6,17 @@ use net::prelude::*;
 
 use super::{Numbers, Settings, add, disable, main_server, remove, running};
 
+/// Settings of a server, for usage lines.
+macro_rules! settings_usage {
+    () => {
+        "[uri <uri>] [www-root <path>] [url-handlers] [fifo-size <bytes>] [cache-size <bytes>] \
+         [max-age <seconds>] [keepalive-timeout <seconds>] \
+         [max-req-body-size|max-body-size <bytes>] [rx-buff-thresh <bytes>] \
+         [private-segment-size|ptr-thresh <bytes>] [prealloc-fifos <count>] [debug [<level>]] \
+         [http1-only]"
+    };
+}
+
 /// Parses one setting; false if the next word is not a setting.
 fn take(args: &mut Args<'_>, new: &mut Settings) -> Result<bool, Error> {
     let small = |args: &mut Args<'_>| -> Result<u32, Error> {
@@ -33,8 +44,13 @@ fn take(args: &mut Args<'_>, new: &mut Settings) -> Result<bool, Error> {
     } else if args.keyword("private-segment-size") || args.keyword("ptr-thresh") {
         // Memory is allocated as needed.
         let Size(_) = args.value("bytes")?;
-    } else if args.keyword("prealloc-fifos") || args.keyword("debug") {
+    } else if args.keyword("prealloc-fifos") {
         let _: u32 = args.value("count")?;
+    } else if args.keyword("debug") {
+        // There is no debug output.
+        args.optional::<u32>();
+    } else if args.peek() == Some("http3") {
+        return Err(args.error("only HTTP/1 is supported, not"));
     } else if args.keyword("http1-only") {
         // Only HTTP/1 is supported.
     } else {
@@ -76,9 +92,7 @@ struct Serve(Option<Settings>);
 impl Command for Serve {
     const PATHS: &'static [&'static str] = &["http static server"];
     const ABOUT: &'static str = "Serve files over HTTP";
-    const USAGE: &'static str = "disable | [uri <uri>] [www-root <path>] [url-handlers] \
-         [fifo-size <bytes>] [cache-size <bytes>] [max-age <seconds>] \
-         [keepalive-timeout <seconds>] [max-req-body-size <bytes>] [rx-buff-thresh <bytes>]";
+    const USAGE: &'static str = concat!("disable | ", settings_usage!());
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         if args.keyword("disable") {
             return Ok(Self(None));
@@ -114,9 +128,7 @@ struct Listener {
 impl Command for Listener {
     const PATHS: &'static [&'static str] = &["http static listener"];
     const ABOUT: &'static str = "Serve files over HTTP at an additional endpoint";
-    const USAGE: &'static str = "[add|del] [uri <uri>] [www-root <path>] [url-handlers] \
-         [fifo-size <bytes>] [cache-size <bytes>] [max-age <seconds>] \
-         [keepalive-timeout <seconds>] [max-req-body-size <bytes>] [rx-buff-thresh <bytes>]";
+    const USAGE: &'static str = concat!("[add|del] ", settings_usage!());
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let mut new = Self { is_add: true, settings: Settings::default() };
         while !args.is_empty() {

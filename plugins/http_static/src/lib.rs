@@ -11,8 +11,8 @@ mod site;
 mod types;
 
 use host_stack::control::{Hook, follow, namespaces};
-use host_stack::{BadEndpoint, Endpoint, Options, attach, detach, listen};
-use http_core::{Limits, Server, handlers};
+use host_stack::{Options, detach};
+use http_core::{BadUri, Limits, endpoint, handlers, serve};
 use net::prelude::*;
 
 pub use api::*;
@@ -104,10 +104,7 @@ pub enum Error {
     Sessions(host_stack::control::Error),
     /// {0}
     #[from]
-    Uri(BadEndpoint),
-    /// {0}: TLS is not supported, use http:// or tcp://
-    #[retval(INVALID_VALUE)]
-    NoTls(String),
+    Uri(BadUri),
     /// a server already runs at {0}
     #[retval(INVALID_VALUE)]
     Running(String),
@@ -137,18 +134,6 @@ pub fn running(router: &Router) -> impl Iterator<Item = &Running> {
 pub fn main_server(router: &Router) -> Option<&Running> {
     let servers = router.own::<Servers>();
     servers.all.get(servers.main.as_ref()?)
-}
-
-/// Parses the TCP endpoint of a URI.
-fn endpoint(uri: &str) -> Result<Endpoint, Error> {
-    if uri.starts_with("https://") || uri.starts_with("tls://") {
-        return Err(Error::NoTls(uri.to_owned()));
-    }
-    let tcp = match uri.strip_prefix("http://") {
-        Some(rest) => format!("tcp://{rest}"),
-        None => uri.to_owned(),
-    };
-    Ok(tcp.parse()?)
 }
 
 /// Starts a server; `is_main` makes it the one that API messages refer to. Enables the session
@@ -195,14 +180,8 @@ pub fn add(router: &mut Router, settings: Settings, is_main: bool) -> Result<(),
         true => "http_static_server".to_owned(),
         false => format!("http_static_server-{}", at.socket()),
     };
-    let app = attach(router, &name, options, move |_| {
-        let site = FileSite::new(asks.clone(), shelf.clone());
-        Box::new(Server::new(site, limits))
-    })?;
-    if let Err(why) = listen(router, app, at, true) {
-        detach(router, app);
-        return Err(why.into());
-    }
+    let site = move || FileSite::new(asks.clone(), shelf.clone());
+    let (app, _) = serve(router, &name, options, limits, at, site)?;
     let servers = router.own_mut::<Servers>();
     let uri = settings.uri.clone();
     if is_main {

@@ -83,20 +83,5 @@ pub fn decoded(path: &str) -> Option<String> {
     if !path.starts_with('/') {
         return None;
     }
-    let mut bytes = path.bytes();
-    let mut decoded = Vec::with_capacity(path.len());
-    while let Some(byte) = bytes.next() {
-        let byte = match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                (digit(bytes.next())? * 16 + digit(bytes.next())?) as u8
-            }
-            byte => byte,
-        };
-        if byte < b' ' || byte == 0x7f {
-            return None;
-        }
-        decoded.push(byte);
-    }
-    String::from_utf8(decoded).ok()
+    http_core::decoded(path, |byte| byte >= b' ' && byte != 0x7f)
 }

@@ -57,6 +57,15 @@ fn begin_with(router: &mut Router, name: &str, interface: u32, addr: IpAddr) -> 
     Ok(())
 }
 
+/// Initiates associations again with peers that became silent.
+pub(super) fn again(router: &mut Router, now: f64) {
+    for name in router.own_mut::<Ikev2>().machine.due(now) {
+        if let Err(why) = begin(router, &name) {
+            router.log.class("ikev2", "").warn(format!("{name}: {why}"));
+        }
+    }
+}
+
 /// Continues associations whose peer's name has been resolved.
 pub(super) fn resolve(router: &mut Router, now: f64) {
     let waiting = std::mem::take(&mut router.own_mut::<Ikev2>().resolving);

@@ -43,7 +43,12 @@ struct Member {
 }
 
 /// Configuration of the SA for one direction.
-fn config(child: &Install, id: u32, is_inbound: bool, port: u16) -> ipsec::Config {
+fn config(
+    child: &Install,
+    id: u32,
+    is_inbound: bool,
+    (port, selectors): (u16, &Selectors),
+) -> ipsec::Config {
     let (key, spi) = match is_inbound {
         true => (&child.keys.0, child.spis.0),
         false => (&child.keys.1, child.spis.1),
@@ -76,8 +81,22 @@ fn config(child: &Install, id: u32, is_inbound: bool, port: u16) -> ipsec::Confi
         udp: child.has_udp.then_some(ports),
         tunnel: None,
         window: WINDOW,
+        selectors: selectors.clone(),
         is_derived: true,
     }
+}
+
+/// Traffic selectors of a child SA; `None` for all packets.
+type Selectors = Option<Arc<ipsec::Selectors>>;
+
+/// The traffic selectors of a child SA of a tunnel. Those of a GRE tunnel may select the tunnel's
+/// own packets, as for transport mode, instead of those inside.
+fn selectors(router: &Router, child: &Install, tunnel: InterfaceIndex) -> Selectors {
+    let all = ipsec::Selectors::new(&child.ts.0, &child.ts.1);
+    let is_gre = router.interfaces.at(tunnel).is_some_and(|i| i.hardware == ipsec::GRE);
+    let outer = router.outer_of_tunnel(tunnel).filter(|_| is_gre);
+    let has_own = outer.is_some_and(|o| all.has_between(Protocol::GRE, o.src, o.dst));
+    (!all.open().is_all() && !has_own).then(|| Arc::new(all))
 }
 
 fn new_id(router: &mut Router) -> u32 {
@@ -183,8 +202,9 @@ fn begin(
         }
     }
     let [out, opens] = [new_id(router), new_id(router)];
+    let selectors = selectors(router, child, tunnel);
     let add = |router: &mut Router, id, is_inbound| {
-        ipsec::add_sa(router, config(child, id, is_inbound, port)).map(drop)
+        ipsec::add_sa(router, config(child, id, is_inbound, (port, &selectors))).map(drop)
     };
     let done = add(router, out, false)
         .and_then(|()| add(router, opens, true))
@@ -197,7 +217,7 @@ fn begin(
         }
         return Err(text(&why));
     }
-    let member = member(router, child, (out, opens), port);
+    let member = member(router, child, (out, opens), (port, &selectors));
     let all = router.own_mut::<Ikev2>();
     let number = all.next_group;
     all.next_group += 1;
@@ -208,10 +228,15 @@ fn begin(
     Ok(())
 }
 
-fn member(router: &Router, child: &Install, (out, opens): (u32, u32), port: u16) -> Member {
+fn member(
+    router: &Router,
+    child: &Install,
+    (out, opens): (u32, u32),
+    of: (u16, &Selectors),
+) -> Member {
     let profile = router.own::<Ikev2>().machine.profiles.get(&child.profile);
     let most_bytes = profile.map_or(0, |profile| profile.lifetime.most_bytes);
-    let sealing = config(child, out, false, port);
+    let sealing = config(child, out, false, of);
     Member { child: child.child, replaces: child.replaces, opens, most_bytes, sealing }
 }
 
@@ -247,8 +272,10 @@ fn join(
     let Some(group) = router.own::<Ikev2>().groups.get(&number).cloned() else {
         return Err("its tunnel no longer exists".to_owned());
     };
-    ipsec::add_sa(router, config(child, opens, true, port)).map_err(|e| e.to_string())?;
-    let member = member(router, child, (group.out, opens), port);
+    let selectors = selectors(router, child, group.tunnel);
+    let of = (port, &selectors);
+    ipsec::add_sa(router, config(child, opens, true, of)).map_err(|e| e.to_string())?;
+    let member = member(router, child, (group.out, opens), of);
     let all = router.own_mut::<Ikev2>();
     all.children.insert(child.child, number);
     if let Some(group) = all.groups.get_mut(&number) {
@@ -321,7 +348,7 @@ mod tests {
     use net::tunnel::testing::{send, settle};
 
     use super::*;
-    use crate::codec::Proposal;
+    use crate::codec::{Proposal, Selector};
     use crate::crypto::suite::{EspSuite, EspWish};
     use crate::machine::{Ends, PORT};
 
@@ -389,6 +416,10 @@ mod tests {
             spis: (1000 + number, 2000 + number),
             suite,
             keys: (key(), key()),
+            ts: (
+                IpVersion::ALL.map(Selector::any).to_vec(),
+                IpVersion::ALL.map(Selector::any).to_vec(),
+            ),
             replaces: None,
             is_ready: true,
         }
@@ -463,5 +494,85 @@ mod tests {
         rig.control(|router| remove(router, 1));
         assert_eq!(spi(&mut rig), Some(2002));
         assert!(spent(&mut rig).is_empty());
+    }
+
+    fn range(from: &str, to: &str) -> Selector {
+        let addrs = (from.parse().unwrap(), to.parse().unwrap());
+        Selector { addrs, ..Selector::any(IpVersion::V4) }
+    }
+
+    /// Sends packets to 30.1.0.0/16 and 30.2.0.0/16 in turn; the encrypted ones.
+    fn sealed(rig: &mut Rig, count: usize) -> Vec<Vec<u8>> {
+        let packet = |n: usize| {
+            let to = format!("30.{}.1.{}", 1 + n % 2, n % 250);
+            net::testing::packets::udp4("10.0.0.2", &to, 7, b"data")
+        };
+        let packets: Vec<_> = (0..count).map(packet).collect();
+        let out = send(rig, "ip4-input", &packets);
+        let sent = out.into_iter().filter(|caught| caught.at == "sent");
+        sent.map(|caught| caught.bytes[14..].to_vec()).collect()
+    }
+
+    #[test]
+    fn packets_outside_the_traffic_selectors_neither_leave_nor_enter() {
+        let counters = |rig: &mut Rig, node: &str| {
+            let moved = rig.graph.moved_counters();
+            let found = moved.iter().find(|(at, what, _)| at == node && *what == "not_selected");
+            found.map_or(0, |(.., count)| *count as usize)
+        };
+        // The same SPI both ways, so that what is sent can be received.
+        let both = |number, ts| Install { spis: (2000, 2000), ts, ..child(number) };
+        let any = vec![Selector::any(IpVersion::V4)];
+        let half = vec![range("30.1.0.0", "30.1.255.255")];
+        for count in [1_usize, 2, 3, 4, 255, 256] {
+            let selected = count.div_ceil(2);
+            let mut rig = rig();
+            tunnel(&mut rig);
+            let narrow = both(1, (any.clone(), half.clone()));
+            rig.control(|router| add(router, &narrow));
+            assert_eq!(sealed(&mut rig, count).len(), selected);
+            assert_eq!(counters(&mut rig, "esp4-encrypt-tun"), count - selected);
+            assert!(rig.run("show ipsec sa").contains("remote traffic selector addr 30.1.0.0"));
+            // All of them, to another router that selects their destination, or their source.
+            let mut from = self::rig();
+            tunnel(&mut from);
+            let whole = both(1, (any.clone(), any.clone()));
+            from.control(|router| add(router, &whole));
+            let mut packets = sealed(&mut from, count);
+            assert_eq!(packets.len(), count);
+            assert!(!from.run("show ipsec sa").contains("local traffic selector addr 30"));
+            for packet in &mut packets {
+                let (src, dst) = packet[12..20].split_at_mut(4);
+                src.swap_with_slice(dst);
+            }
+            for (local, passes) in [(&half, selected), (&any, count)] {
+                let mut to = self::rig();
+                tunnel(&mut to);
+                let narrow = both(1, (local.clone(), any.clone()));
+                to.control(|router| add(router, &narrow));
+                let out = send(&mut to, "ip4-input", &packets);
+                let opened = out.iter().filter(|caught| !caught.error.is_empty());
+                let dropped = counters(&mut to, "esp4-decrypt-tun");
+                assert_eq!(dropped, count - passes, "{:?}", opened.take(3).collect::<Vec<_>>());
+                let shown = to.run("show ipsec sa");
+                assert!(dropped == 0 || shown.contains("not_selected: "), "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn selectors_of_a_replaced_child_are_those_of_its_successor() {
+        let mut rig = rig();
+        tunnel(&mut rig);
+        let any = vec![Selector::any(IpVersion::V4)];
+        let first = Install { ts: (any.clone(), any.clone()), ..child(1) };
+        rig.control(|router| add(router, &first));
+        assert_eq!(sealed(&mut rig, 2).len(), 2);
+        let ts = (any, vec![range("30.2.0.0", "30.2.255.255")]);
+        let next = Install { replaces: Some(1), ts, ..child(2) };
+        rig.control(|router| add(router, &next));
+        assert_eq!(sealed(&mut rig, 2).len(), 1);
+        rig.control(|router| remove(router, 1));
+        assert_eq!(sealed(&mut rig, 2).len(), 1);
     }
 }

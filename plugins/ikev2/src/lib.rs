@@ -171,6 +171,7 @@ fn look(router: &mut Router) -> Wake {
     all.machine.replace_spent(now, &spent);
     all.machine.tick(now);
     let pause = all.sleep.clamp(PAUSE, LOOK);
+    initiate::again(router, now);
     acts::carry_out(router);
     Wake::AfterOrEvent(std::time::Duration::from_secs_f64(pause))
 }

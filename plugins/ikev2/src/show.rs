@@ -135,8 +135,26 @@ struct SaRow {
     has_details: bool,
 }
 
-fn write_sas(rows: &[SaRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    rows.iter().try_for_each(|sa| {
+/// An association, or a peer that became silent.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Row {
+    Sa(Box<SaRow>),
+    Silent { silent_peer: String, profile: String, tries: u32, next_in: f64 },
+}
+
+fn write_sas(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    rows.iter().try_for_each(|row| {
+        let sa = match row {
+            Row::Sa(sa) => sa,
+            Row::Silent { silent_peer, profile, tries, next_in } => {
+                return writeln!(
+                    f,
+                    "profile {profile}: {silent_peer} is silent: {tries} attempts to reach it, the \
+                     next in {next_in:.0}s"
+                );
+            }
+        };
         write!(f, "iip {} ispi {} ", sa.initiator, sa.ispi)?;
         writeln!(f, "rip {} rspi {}", sa.responder, sa.rspi)?;
         if !sa.has_details {
@@ -216,10 +234,17 @@ fn sa(now: f64, sa: &Sa, has_details: bool) -> SaRow {
     }
 }
 
-/// The associations, or only the one with the given responder SPI, with all its details.
+/// The associations and silent peers, or only the association with the given responder SPI, with
+/// all its details.
 pub(super) fn sas(router: &Router, wanted: Option<u64>, has_details: bool) -> Output {
     let now = router.now();
-    let all = router.own::<Ikev2>().machine.sas();
-    let all = all.filter(|sa| wanted.is_none_or(|spi| sa.spis.1 == spi));
-    Output::rows(all.map(|one| sa(now, one, has_details || wanted.is_some())), write_sas)
+    let machine = &router.own::<Ikev2>().machine;
+    let all = machine.sas().filter(|sa| wanted.is_none_or(|spi| sa.spis.1 == spi));
+    let all = all.map(|one| Row::Sa(Box::new(sa(now, one, has_details || wanted.is_some()))));
+    let silent = machine.silent().filter(|_| wanted.is_none()).map(|(profile, silent)| {
+        let (silent_peer, profile) = (silent.peer.to_string(), profile.to_owned());
+        let next_in = (silent.at - now).max(0.0);
+        Row::Silent { silent_peer, profile, tries: silent.tries, next_in }
+    });
+    Output::rows(all.chain(silent), write_sas)
 }

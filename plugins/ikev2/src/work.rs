@@ -39,21 +39,21 @@ struct Queue {
 }
 
 impl Queue {
-    /// Queues a job; false if there is no room.
-    fn put(&mut self, sa: u32, job: Job, from: Option<IpAddr>) -> bool {
+    /// Queues a job, or returns it if there is no room.
+    fn put(&mut self, sa: u32, job: Job, from: Option<IpAddr>) -> Option<Job> {
         let Some(from) = from else {
-            let has_room = self.known.len() < MOST;
-            if has_room {
-                self.known.push_back((sa, job));
+            if self.known.len() >= MOST {
+                return Some(job);
             }
-            return has_room;
+            self.known.push_back((sa, job));
+            return None;
         };
         let same = self.strangers.iter().filter(|(other, ..)| *other == from).count();
-        let has_room = self.strangers.len() < MOST_STRANGERS && same < MOST_OF_SOURCE;
-        if has_room {
-            self.strangers.push_back((from, sa, job));
+        if self.strangers.len() >= MOST_STRANGERS || same >= MOST_OF_SOURCE {
+            return Some(job);
         }
-        has_room
+        self.strangers.push_back((from, sa, job));
+        None
     }
     /// The next job; of unauthenticated initiators, one of another source than the last.
     fn next(&mut self) -> Option<(u32, Job)> {
@@ -126,11 +126,11 @@ impl Worker {
         if !self.has_thread || !(job.is_slow() || from.is_some()) {
             return Some(job.run());
         }
-        if !self.bench.queue().put(sa, job, from) {
-            return Some(Done::Busy);
+        let refused = self.bench.queue().put(sa, job, from);
+        if refused.is_none() {
+            self.bench.bell.notify_one();
         }
-        self.bench.bell.notify_one();
-        None
+        refused.map(|job| Done::Busy(Box::new(job)))
     }
     /// The next result.
     pub fn take(&self) -> Option<(u32, Done)> {
@@ -158,10 +158,10 @@ mod tests {
     fn associations_come_first_and_sources_take_turns() {
         let mut queue = Queue::default();
         let [greedy, honest] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
-        let taken = (0..100).filter(|n| queue.put(*n, job(), Some(greedy))).count();
+        let taken = (0..100).filter(|n| queue.put(*n, job(), Some(greedy)).is_none()).count();
         assert_eq!(taken, MOST_OF_SOURCE);
-        assert!(queue.put(1000, job(), Some(honest)));
-        assert!(queue.put(2000, job(), None));
+        assert!(queue.put(1000, job(), Some(honest)).is_none());
+        assert!(queue.put(2000, job(), None).is_none());
         let order: Vec<_> = std::iter::from_fn(|| queue.next()).map(|(sa, _)| sa).collect();
         assert_eq!(order[..4], [2000, 0, 1000, 1]);
         assert_eq!(order.len(), MOST_OF_SOURCE + 2);
@@ -171,8 +171,39 @@ mod tests {
     fn strangers_that_fill_their_queue_leave_that_of_associations_alone() {
         let mut queue = Queue::default();
         let from = |n: u32| Some(IpAddr::from(n.to_be_bytes()));
-        let taken = (0..1000).filter(|n| queue.put(*n, job(), from(*n))).count();
+        let taken = (0..1000).filter(|n| queue.put(*n, job(), from(*n)).is_none()).count();
         assert_eq!(taken, MOST_STRANGERS);
-        assert_eq!((0..2000).filter(|n| queue.put(*n, job(), None)).count(), MOST);
+        assert_eq!((0..2000).filter(|n| queue.put(*n, job(), None).is_none()).count(), MOST);
+    }
+
+    /// The sender of events of the worker, and the events.
+    fn worker() -> Worker {
+        let mut events = net::events::Events::default();
+        Worker::new(events.sender())
+    }
+
+    #[test]
+    fn control_runs_no_computation_for_strangers_and_no_slow_one() {
+        let from = Some(IpAddr::from([10, 0, 0, 1]));
+        for number in [14, 15, 16, 19, 20, 21, 31] {
+            let group = Group::of(number).unwrap();
+            let jobs = || {
+                let Done::Generated(private, public) = Job::Generate(group).run() else {
+                    panic!("group {number}");
+                };
+                [
+                    Job::Generate(group),
+                    Job::Respond(group, public.clone()),
+                    Job::Agree(group, private, public),
+                ]
+            };
+            for job in jobs() {
+                assert!(worker().give(1, job, from).is_none(), "group {number}");
+            }
+            for job in jobs() {
+                let is_here = worker().give(1, job, None).is_some();
+                assert_eq!(is_here, !group.is_slow(), "group {number}");
+            }
+        }
     }
 }

@@ -26,7 +26,9 @@ impl Command for Set {
     const ABOUT: &'static str =
         "Redirect packets that match a classifier session to paths, or stop";
     const USAGE: &'static str = concat!(
-        "[add] [punt] [ip4|ip6] table <index> match <match> [opaque-index <n>] {via ",
+        "[add] [punt] [ip4|ip6] table <index> match {hex <match> | [l2|l3|l4] [none] ",
+        "[src|dst|proto|tag1|tag2|ignore-tag1|ignore-tag2|cos1|cos2|ip4|ip6|src_port|dst_port ",
+        "<value>]...} [opaque-index <n>] {via ",
         net::path_usage!(),
         "}... | del table <index> match <match>"
     );
@@ -154,7 +156,9 @@ struct Show {
     ip4: bool,
     /// only IPv6 packets
     ip6: bool,
-    /// only those whose match begins so
+    /// only those whose match begins so: `hex` and digits, or `l2`, `l3` or `l4` and fields with
+    /// values: `src`, `dst`, `proto`, `tag1`, `tag2`, `ignore-tag1`, `ignore-tag2`, `cos1`, `cos2`,
+    /// `ip4`, `ip6`, `src_port`, `dst_port`, or `none`
     #[keyword("match")]
     matched: Option<MatchWords>,
     /// at most so many

@@ -44,15 +44,18 @@ enum Verb {
 struct SetTable {
     /// add or del
     #[positional]
+    #[words]
     verb: Verb,
     /// number of the table
     #[positional]
     table: u32,
     /// IP version of its packets; default ip4
     #[positional]
+    #[words]
     version: Option<IpVersion>,
     /// protocol of its packets, for records with ports
     #[positional]
+    #[words]
     transport: Option<Transport>,
 }
 

@@ -1,8 +1,9 @@
 //! Commands about IP in IP tunnels.
 
 use net::prelude::*;
-use net::tunnel::command::{self, Fields, Named};
-use net::tunnel::{Outer, far_end, show};
+use net::tunnel::command::{self, Copied, Fields, Named};
+use net::tunnel::{EncapDecapFlags, Outer, Tunnel, far_end, show};
+use wire::Dscp;
 
 use super::{Ipip, sixrd};
 
@@ -37,7 +38,7 @@ struct Create {
 #[derive(Command)]
 #[command("delete ipip tunnel")]
 struct Delete {
-    /// interface
+    /// interface, by name or `sw_if_index` and its number
     #[positional]
     interface: Named,
 }
@@ -55,6 +56,20 @@ struct Show {
 #[derive(Command)]
 #[command("show ipip tunnel-hash")]
 struct ShowEnds;
+
+/// A tunnel, its table and what its headers copy.
+fn line(t: &Tunnel<Ipip>, table: u32) -> String {
+    let Outer { src, dst, flags, dscp, .. } = t.outer;
+    let each = (0..8).map(|bit| EncapDecapFlags(flags.0 & 1 << bit));
+    let names = each.filter_map(|flag| Some(Copied::try_from(flag).ok()?.to_string()));
+    let names: Vec<_> = names.collect();
+    let flags = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
+    let dscp = Dscp::new(dscp).unwrap_or(Dscp::CS0);
+    format!(
+        "instance {} src {src} dst {dst} table-ID {table} sw-if-idx {} flags [{flags}] dscp {dscp}",
+        t.instance, t.interface.0
+    )
+}
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for t in router.tunnels::<Ipip>().iter() {
@@ -92,7 +107,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: Delete| Ok(sixrd::remove(router, c.interface.0, false)?));
     cli.command(|router: &mut Router, c: Show| {
-        Ok(show::some::<Ipip>(router, "ipip", c.instance, |_| String::new()))
+        Ok(show::some::<Ipip>(router, "ipip", c.instance, line))
     });
     cli.command(|router: &mut Router, _: ShowEnds| Ok(show::ends::<Ipip>(router)));
 }

@@ -246,7 +246,7 @@ struct Create {
 #[derive(Command)]
 #[command("delete 6rd tunnel")]
 struct Delete {
-    /// interface
+    /// interface, by name or `sw_if_index` and its number
     #[positional]
     interface: Named,
 }

@@ -15,6 +15,7 @@ use super::sa::Sa;
 use super::said::Said;
 use super::seal::{gather, replace};
 use super::select::OPENED;
+use super::selector::Content;
 use super::{Associations, Work};
 
 /// The nodes.
@@ -63,6 +64,15 @@ pub enum Next<const AT: usize> {
 }
 
 impl<const AT: usize> Next<AT> {
+    /// Content of a packet of a tunnel.
+    #[inline(always)]
+    fn content(self) -> Content {
+        match self {
+            Self::Ip4 => Content::Ip4,
+            Self::Ip6 => Content::Ip6,
+            _ => Content::Other,
+        }
+    }
     /// Copies ECN marks of the outer header to the inner packet (RFC 6040).
     #[inline(always)]
     fn take_congestion(self, class: Option<u8>, p: &mut Buffer<'_>) {
@@ -107,6 +117,9 @@ pub enum Error {
     /// IP fragments drop.
     #[name("drop_fragments")]
     Fragment,
+    /// packet outside the traffic selectors (dropped).
+    #[name("not_selected")]
+    NotSelected,
 }
 
 /// Counters of [`Decrypt`].
@@ -347,6 +360,12 @@ impl<const AT: usize> Decrypt<AT> {
         }
         let by = self.carried.read(work.via, epoch).ok_or(Error::NoTunnelProtocol)?;
         let next = Self::inner(p, &clear, by)?;
+        if !sa.open.has(next.content()) {
+            let limits = sa.limits();
+            if limits.is_some_and(|limits| !limits.may_enter(p.bytes(), next.content())) {
+                return Err(Error::NotSelected);
+            }
+        }
         next.take_congestion(class, p);
         p.set_rx(by.interface.0);
         if let Some(counter) = self.received.row(thread).get(by.interface.0 as usize) {

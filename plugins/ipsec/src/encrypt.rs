@@ -13,12 +13,14 @@ use net::ip::Stacked;
 use net::prelude::*;
 
 use super::cut::cut;
+use super::outside::spend_hop;
 use super::protect::Sealing;
 use super::runs::{self, Leave, MOST, Onwards, Run, To};
 use super::sa::Sa;
 use super::said::Said;
 use super::seal::{Fit, Plan, seal, too_long};
 use super::select::{OUTPUT, SEALED};
+use super::selector::Limits;
 use super::{Associations, Work};
 
 /// The nodes.
@@ -108,6 +110,9 @@ pub enum Error {
     /// no Encrypting SA (packet dropped).
     #[name("no_encryption")]
     NoEncryption,
+    /// packet outside the traffic selectors (dropped).
+    #[name("not_selected")]
+    NotSelected,
 }
 
 /// Counters of [`Encrypt`].
@@ -132,6 +137,17 @@ pub struct Encrypt<const AT: usize> {
     pub(super) onwards: Onwards,
     /// State of the sequence of IPv4 identifications.
     pub(super) sequence: u64,
+}
+
+/// The beginning of a run.
+struct First<'e> {
+    work: Work,
+    run: Run<'e>,
+    sa: &'e Sa,
+    limits: Limits<'e>,
+    /// Number of its path.
+    number: u32,
+    to: To<'e>,
 }
 
 /// Counts of a frame.
@@ -184,15 +200,6 @@ fn leave<N: Node>(
         _ => Ok(()),
     }
     .map_err(|_| Error::NoBuffers)
-}
-
-/// Decrements the TTL of an IP packet, if there is no tunnel header for which that was done.
-fn spend_hop(p: &mut Buffer<'_>) {
-    match p.bytes().first().map(|b| b >> 4) {
-        Some(4) => V4::spend_hop(p),
-        Some(6) => V6::spend_hop(p),
-        _ => (),
-    }
 }
 
 impl<const AT: usize> Encrypt<AT> {
@@ -294,7 +301,7 @@ impl<const AT: usize> Encrypt<AT> {
         }
         let mut first = None;
         packets.look(places.start..places.start + 1, |_, p| first = self.begin(p, thread, epoch));
-        let Some((work, run, sa, number, to)) = first else { return 0 };
+        let Some(First { work, run, sa, limits, number, to }) = first else { return 0 };
         let mut count = 1;
         // Most runs have either one packet or many.
         for end in [2, MOST] {
@@ -310,6 +317,7 @@ impl<const AT: usize> Encrypt<AT> {
                     };
                     let front = work.front as usize;
                     is_over = is_over || !is_same || !run.has(p) || !self.fits(p, sa, front, epoch);
+                    is_over = is_over || !limits.may_leave(p);
                     count += usize::from(!is_over);
                 },
             );
@@ -330,25 +338,21 @@ impl<const AT: usize> Encrypt<AT> {
     /// Starts a run with a packet, and finds its SA; for tunnels, the adjacency identifies the
     /// tunnel.
     #[inline(always)]
-    fn begin<'e>(
-        &'e self,
-        p: &Buffer<'_>,
-        thread: usize,
-        epoch: Epoch<'e>,
-    ) -> Option<(Work, Run<'e>, &'e Sa, u32, To<'e>)> {
+    fn begin<'e>(&'e self, p: &Buffer<'_>, thread: usize, epoch: Epoch<'e>) -> Option<First<'e>> {
         let (mut work, hop) = self.work(p, epoch)?;
         let sa = self.all.sas.read(work.sa, epoch)?;
         let is_bare = AT >= TUNNELS && work.via > 0;
         let run = Run::begin(p, sa, (work.front as usize, is_bare))?;
         let fits = self.fits(p, sa, work.front as usize, epoch);
-        if !fits || self.all.thread_of(sa, thread, epoch) != thread {
+        let limits = Limits::of_run(sa.limits().filter(|_| AT >= TUNNELS), p, is_bare);
+        if !fits || !limits.may_leave(p) || self.all.thread_of(sa, thread, epoch) != thread {
             return None;
         }
         let (number, to) = self.to(p, (sa, hop), epoch)?;
         if AT >= TUNNELS {
             work.via = p.adjacency();
         }
-        Some((work, run, sa, number, to))
+        Some(First { work, run, sa, limits, number, to })
     }
     /// Encrypts one packet and adds its headers and trailer.
     #[inline(always)]
@@ -385,6 +389,10 @@ impl<const AT: usize> Encrypt<AT> {
         }
         // The first word of an MPLS packet is a label, unless headers are in front.
         let is_labelled = AT == LABELLED && is_bare;
+        let limits = Limits { selectors: sa.limits().filter(|_| AT >= TUNNELS), is_bare };
+        if !limits.may_leave(p) || is_labelled && limits.selectors.is_some() {
+            return Err(refuse(Error::NotSelected));
+        }
         if is_bare && !is_labelled && !p.flags().has(Flags::LOCAL) {
             spend_hop(p);
         }

@@ -18,6 +18,7 @@ mod sa;
 mod said;
 mod seal;
 mod select;
+mod selector;
 mod show;
 mod spd;
 mod startup;
@@ -32,10 +33,11 @@ use net::prelude::*;
 
 pub use api::*;
 pub use esp::{Flaw, Keys, Opened};
-pub use protect::{hold, listen, remove as unprotect, update as protect};
+pub use protect::{GRE, hold, listen, remove as unprotect, update as protect};
 pub use sa::{
     Config, Sa, Used, add as add_sa, index, remove as remove_sa, replace as replace_sa, used,
 };
+pub use selector::{Selector, Selectors};
 pub use spd::{Action, Policy};
 
 use flows::Flows;
@@ -44,7 +46,7 @@ use spd::Spd;
 use startup::Settings;
 
 /// Counters of associations under `/net/ipsec/sa/err`.
-const ERRORS: [&str; 16] = [
+const ERRORS: [&str; 17] = [
     "lost",
     "handoff",
     "integ_error",
@@ -61,6 +63,7 @@ const ERRORS: [&str; 16] = [
     "crypto_queue_full",
     "no_encryption",
     "drop_fragments",
+    "not_selected",
 ];
 
 /// Data that travels with a packet to the node that encrypts or decrypts it.

@@ -5,6 +5,7 @@
 //! lengths, and whether they match protocol and ports. There is a table for each shape; other
 //! policies are searched linearly.
 
+use infra::order::Order;
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -182,7 +183,7 @@ impl Tables {
     }
     fn settle(&mut self) {
         self.tables.retain(|table| !table.by_key.is_empty());
-        self.tables.sort_by_key(|table| table.first);
+        self.tables.order_by_key(|table| table.first);
         self.ask_for_ports = self.tables.iter().any(|table| table.shape.asks_for_ports());
     }
     fn find(&self, flow: &Flow) -> Option<&Rule> {

@@ -68,6 +68,15 @@ impl Inside {
     }
 }
 
+/// Decrements the TTL of an IP packet, if there is no tunnel header for which that was done.
+pub fn spend_hop(p: &mut Buffer<'_>) {
+    match p.bytes().first().map(|b| b >> 4) {
+        Some(4) => V4::spend_hop(p),
+        Some(6) => V6::spend_hop(p),
+        _ => (),
+    }
+}
+
 /// The flow label of a tunnel (RFC 6438): VPP's hash of its addresses and protocol.
 fn flow_label(src: Ipv6Addr, dst: Ipv6Addr, protocol: Protocol) -> u32 {
     let fold = |addr: Ipv6Addr| {

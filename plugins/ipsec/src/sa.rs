@@ -15,6 +15,7 @@ use super::encrypt::ONWARD;
 use super::esp::Keys;
 use super::outside::Outside;
 use super::runs::Suite;
+use super::selector::{Open, Selectors};
 use super::{Error, Ipsec, protect};
 
 /// Limit of SAs.
@@ -56,6 +57,8 @@ pub struct Config {
     pub tunnel: Option<Outer>,
     /// Anti-replay window size.
     pub window: u32,
+    /// Traffic selectors of an SA of a tunnel; `None` for all packets.
+    pub selectors: Option<Arc<Selectors>>,
     /// Whether it belongs to another feature that recreates it, so that it is not in the
     /// configuration.
     pub is_derived: bool,
@@ -121,6 +124,8 @@ pub struct Sa {
     pub keys: Arc<Keys>,
     /// Method of processing several packets together; `None` for one by one.
     pub suite: Option<Suite>,
+    /// Contents of tunnels that are not compared with its traffic selectors.
+    pub open: Open,
     /// Headers of sent packets.
     pub outside: Outside,
     /// The route to the remote endpoint of a tunnel.
@@ -169,6 +174,12 @@ impl Sa {
     #[inline(always)]
     pub fn is_ah(&self) -> bool {
         self.config.protocol == Protocol::AH
+    }
+    /// Traffic selectors that packets of tunnels have to be compared with; `None` if all packets
+    /// are selected.
+    #[inline(always)]
+    pub fn limits(&self) -> Option<&Selectors> {
+        if self.open.is_all() { None } else { self.config.selectors.as_deref() }
     }
     /// Whether packets are neither encrypted nor authenticated.
     #[inline(always)]
@@ -243,7 +254,8 @@ fn made(
     let outside = Outside::new(&config);
     let hop = hop(config.tunnel.as_ref(), followed);
     let suite = Suite::of(&keys).filter(|_| config.protocol == Protocol::ESP);
-    Sa { config, keys, suite, outside, hop, state }
+    let open = config.selectors.as_ref().map_or(Open::ALL, |selectors| selectors.open());
+    Sa { config, keys, suite, open, outside, hop, state }
 }
 
 /// The route to a remote endpoint for the encryption nodes.

@@ -48,21 +48,23 @@ impl Policies {
 
 /// Fields of a packet that policies match.
 #[derive(Clone, Copy)]
-struct Seen {
-    protocol: Protocol,
-    src: u128,
-    dst: u128,
+pub struct Seen {
+    pub protocol: Protocol,
+    pub src: u128,
+    pub dst: u128,
     /// Source and destination port.
-    ports: Option<(u16, u16)>,
+    pub ports: Option<(u16, u16)>,
     /// Offset of the upper-layer header.
-    offset: usize,
+    pub offset: usize,
     is_fragment: bool,
+    /// Whether it is a fragment without the upper-layer header.
+    pub is_later: bool,
 }
 
 impl Seen {
     /// Parses an IP packet that begins with its header.
     #[inline(always)]
-    fn of(packet: &[u8], is_6: bool) -> Option<Self> {
+    pub fn of(packet: &[u8], is_6: bool) -> Option<Self> {
         let (protocol, src, dst, offset, is_later, is_fragment) = if is_6 {
             let (h, _) = ip6::Header::ref_from_prefix(packet).ok()?;
             let (src, dst) = (u128::from_be_bytes(h.src), u128::from_be_bytes(h.dst));
@@ -86,7 +88,7 @@ impl Seen {
             let [a, b, c, d] = *bytes.first_chunk::<4>()?;
             Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
         });
-        Some(Self { protocol, src, dst, ports, offset, is_fragment })
+        Some(Self { protocol, src, dst, ports, offset, is_fragment, is_later })
     }
     /// The SPI, if this may be a protected packet.
     #[inline(always)]

@@ -5,6 +5,7 @@ use crypto::{CIPHERS, MACS};
 use net::prelude::*;
 
 use super::sa::Sa;
+use super::selector::Selector;
 use super::spd::Action;
 use super::{ERRORS, Ipsec, flows, protect, sa, spd};
 
@@ -76,6 +77,9 @@ struct SaRow {
     integrity: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tunnel: Option<String>,
+    /// Of this end, and of the remote end; not those that select everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selectors: Option<[Vec<String>; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     udp: Option<(u16, u16)>,
     thread: Option<usize>,
@@ -110,6 +114,7 @@ impl SaRow {
             crypto: CIPHERS.get(c.cipher as usize).map_or("unknown", |c| c.sa_name),
             integrity: MACS.get(c.mac as usize).map_or("unknown", |m| m.name),
             tunnel: c.tunnel.map(|t| format!("{} -> {}", t.src, t.dst)),
+            selectors: c.selectors.as_ref().map(|all| all.ends().map(texts)),
             udp: c.udp,
             thread: sa.state.owner.thread(),
             sent: sa.state.sent.last(),
@@ -120,6 +125,10 @@ impl SaRow {
             errors: counted.filter(|(_, n)| *n > 0).collect(),
         }
     }
+}
+
+fn texts(all: &[Selector]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
 }
 
 fn write_sa_rows(rows: &[SaRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,6 +142,10 @@ fn write_sa_rows(rows: &[SaRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "   seq {} last-seq {} window-size {}", r.sent, r.received, r.window)?;
         if let Some(tunnel) = &r.tunnel {
             writeln!(f, "   tunnel {tunnel}")?;
+        }
+        let ends = ["local", "remote"].into_iter().zip(r.selectors.iter().flatten());
+        for (end, all) in ends {
+            all.iter().try_for_each(|one| writeln!(f, "   {end} traffic selector {one}"))?;
         }
         if let Some((src, dst)) = r.udp {
             writeln!(f, "   UDP:[src:{src} dst:{dst}]")?;

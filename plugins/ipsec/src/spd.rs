@@ -201,7 +201,7 @@ impl Spd {
     /// All policies with the indices of their counters: outbound before inbound, in matching order.
     pub fn policies(&self) -> Vec<(u32, &Policy)> {
         let mut all: Vec<_> = self.all().map(|rule| (rule.index, &rule.policy)).collect();
-        all.sort_by_key(|(index, p)| (!p.is_outbound, p.is_6, -i64::from(p.priority), *index));
+        all.order_by_key(|(index, p)| (!p.is_outbound, p.is_6, -i64::from(p.priority), *index));
         all
     }
 }

@@ -271,6 +271,13 @@ pub(crate) fn is_flooded(router: &Router, domain: &Domain, member: InterfaceInde
     !is(member, Flooding::WithoutMaster) || !has_master()
 }
 
+/// The addresses that a domain learns at most. Where neither limit was set it has half of what all
+/// may learn, so that a port which makes up addresses leaves room to other domains.
+pub fn share(of_all: u32, of_domain: u32) -> u32 {
+    let is_set = of_all < DEFAULT_LIMIT || of_domain < DEFAULT_LIMIT;
+    if is_set { of_domain } else { of_all / 2 }
+}
+
 /// Publishes a domain and its ports to nodes.
 pub(crate) fn publish_domain(router: &mut Router, id: u32) {
     let Some(domain) = router.own::<Bridging>().domains.get(&id) else { return };
@@ -278,12 +285,12 @@ pub(crate) fn publish_domain(router: &mut Router, id: u32) {
     let mut members: Vec<_> = members.map(|(i, group)| (i.0, *group)).collect();
     let bridging = router.own_mut::<Bridging>();
     let Some(domain) = bridging.domains.get(&id) else { return };
-    members.sort_by_key(|m| Some(m.0) == domain.bvi.map(|bvi| bvi.0));
+    members.order_by_key(|m| Some(m.0) == domain.bvi.map(|bvi| bvi.0));
     let seen = DomainSeen {
         members,
         bvi: domain.bvi.map(|i| i.0),
         unknown: domain.unknown.map(|i| i.0),
-        limits: [bridging.limit.into(), domain.limit.into()],
+        limits: [bridging.limit.into(), share(bridging.limit, domain.limit).into()],
         owners: Arc::clone(&domain.owners),
     };
     let mut all: Vec<_> = domain.members.iter().map(|m| m.0).collect();

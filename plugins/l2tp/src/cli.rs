@@ -172,7 +172,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         all.into_iter().try_for_each(clear).map_err(|e| Error::new(e.to_string()))
     });
     cli.command(|router: &mut Router, c: Show| {
-        Ok(show::all::<L2tp>(router, "L2TPv3", |t| {
+        Ok(show::all::<L2tp>(router, "L2TPv3", |t, table| {
             let L2tp { sessions, local_cookies: [now, before], remote_cookie, .. } = t.kind;
             let sublayer = if t.kind.has_sublayer { " l2-sublayer" } else { "" };
             let [now, before, theirs] = [now, before, remote_cookie].map(shown);
@@ -186,7 +186,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 let (rx, tx) = (carried.rx.packets, carried.tx.packets);
                 more += &format!(" rx {rx} tx {tx}");
             }
-            more
+            format!("{} {more}", show::line(t, table, ""))
         }))
     });
 }

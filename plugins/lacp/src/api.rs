@@ -61,7 +61,7 @@ fn row(router: &Router, index: InterfaceIndex, of: &Speaking) -> SwInterfaceLacp
         rx_state: of.port.rx as u32,
         tx_state: 0,
         mux_state: of.port.mux as u32,
-        ptx_state: of.port.periodic as u32,
+        ptx_state: of.port.transmission() as u32,
         bond_interface_name: name(of.bond),
         actor_system_priority: actor.system_priority.get(),
         actor_system: actor.system,

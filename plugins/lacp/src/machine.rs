@@ -286,6 +286,14 @@ impl Port {
         }
         self.periodic = wanted;
     }
+    /// The state of periodic transmission, as clients see it: as in the original, of a port that
+    /// sends by itself that of sending.
+    pub fn transmission(&self) -> Periodic {
+        match self.periodic {
+            Periodic::NoPeriodic => Periodic::NoPeriodic,
+            _ => Periodic::PeriodicTx,
+        }
+    }
     /// Time at which [`Port::run`] has something to do next.
     pub fn next(&self) -> Option<f64> {
         let says = self.needs_to_say && self.periodic != Periodic::NoPeriodic;

@@ -142,7 +142,7 @@ impl Record for Marked {
         let Marker { version, kind, len, port, system, transaction, .. } = self.0;
         let name = if kind == Marker::ANSWER { "Marker Response" } else { "Marker Information" };
         writeln!(f, "  Markerv{version}")?;
-        writeln!(f, "  {name} TLV: type {kind}, length {len}")?;
+        writeln!(f, "  {name} TLV: type {kind}\n  {name} TLV: length {len}")?;
         writeln!(f, "  Requester port: {port}")?;
         writeln!(f, "  Requester system: {system}")?;
         write!(f, "  Requester transaction ID: {transaction}")

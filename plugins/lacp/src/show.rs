@@ -72,7 +72,7 @@ fn row(router: &Router, interface: InterfaceIndex, of: &Speaking) -> Row {
         rx: port.rx.word(),
         tx: "TRANSMIT",
         mux: port.mux.word(),
-        ptx: port.periodic.word(),
+        ptx: port.transmission().word(),
         selected: port.is_selected,
     }
 }

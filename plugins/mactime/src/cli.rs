@@ -12,7 +12,7 @@ use super::{Watched, watch};
 #[command("mactime enable-disable")]
 #[stage(Attachments)]
 struct SetWatched {
-    /// interface
+    /// interface, by name or `sw_if_index` and its number
     #[positional]
     interface: InterfaceIndex,
     /// disable

@@ -118,9 +118,16 @@ pub(super) struct UnresolvedNeighbor {
 
 impl Event for UnresolvedNeighbor {}
 
+/// Adjacencies that are remembered; of two in one place the one asked for last is.
+const MOST_ASKED: usize = 64;
+/// Seconds between two questions for the neighbour of one (RFC 1122 section 2.3.2.1).
+const PAUSE: f64 = 1.0;
+
 /// Resolves neighbors; their packets are dropped.
 #[derive(Clone)]
 pub struct Incomplete {
+    /// Adjacencies, and when their neighbours were asked for.
+    asked: [(u32, f64); MOST_ASKED],
     pub(super) adjacencies: SlabReader<Adjacency>,
     pub(super) events: EventSender<UnresolvedNeighbor>,
 }
@@ -136,13 +143,13 @@ impl Node for Incomplete {
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
         let epoch = frame.epoch();
-        let mut known = u32::MAX;
+        let now = frame.now();
         frame.each(|p| {
             let index = p.adjacency();
-            if index != known
-                && let Some(a) = self.adjacencies.read(index, epoch)
-            {
-                known = index;
+            let asked = &mut self.asked[index as usize % MOST_ASKED];
+            let is_lately = asked.0 == index && (0.0..PAUSE).contains(&(now - asked.1));
+            if !is_lately && let Some(a) = self.adjacencies.read(index, epoch) {
+                *asked = (index, now);
                 self.events.send(UnresolvedNeighbor { interface: a.interface, addr: a.next_hop });
             }
             p.trace(super::input::Shown::of);
@@ -158,7 +165,7 @@ pub(super) fn add(router: &mut Router) -> Result<(), BuildError> {
         .add(Output::<false> { adjacencies: adjacencies.clone(), counters: counters.clone() })?;
     router.engine.add(Output::<true> { adjacencies: adjacencies.clone(), counters })?;
     let events = router.events.sender();
-    router.engine.add(Incomplete { adjacencies, events })?;
+    router.engine.add(Incomplete { asked: [(u32::MAX, 0.0); MOST_ASKED], adjacencies, events })?;
     router.events.handle(|router, UnresolvedNeighbor { interface, addr }| {
         router.ask_neighbor((interface, addr));
     });

@@ -187,7 +187,7 @@ struct InterfaceRow {
 fn write_interface_rows(rows: &[InterfaceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     rows.iter().try_for_each(|row| {
         let state = if row.is_enabled { "enabled" } else { "disabled" };
-        writeln!(f, "  {}: mpls {state}", row.interface)
+        writeln!(f, "{}\n  MPLS {state}", row.interface)
     })
 }
 

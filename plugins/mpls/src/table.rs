@@ -205,7 +205,7 @@ pub fn set(router: &mut Router, table: TableIndex, key: Key, route: Route) -> Re
     let before = entry.routes.clone();
     entry.routes.retain(|r| r.source != route.source);
     entry.routes.push(route);
-    entry.routes.sort_by_key(|r| r.source);
+    entry.routes.order_by_key(|r| r.source);
     let done = lead(router, table, key);
     if done.is_err()
         && let Some(entry) = tables(router).at_mut(table).and_then(|t| t.entries.get_mut(&key))

@@ -205,7 +205,7 @@ impl Work<'_> {
                 self.core.count_hairpin(self.thread, interface);
             }
         }
-        let what = counter_of(seen.flow.protocol());
+        let what = counter_of(&seen);
         let traffic = traffic_of::<P>(direction);
         self.core.count(traffic, false, (what, 1), self.thread, interface);
         p.trace(|_| Translated { name: P::FAST, session: true });
@@ -382,7 +382,7 @@ impl<P: Place> Slow<P> {
                 core.count_hairpin(thread, interface);
             }
         }
-        Ok(Done::Passed(Some(counter_of(seen.flow.protocol()))))
+        Ok(Done::Passed(Some(counter_of(&seen))))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use nat_log::{Level, Translator};
 use net::prelude::*;
-use translation::mapping::Mapping;
+use translation::mapping::{Local, Mapping};
 use translation::messages::{ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields};
 use translation::numbers::NatLogLevel;
 use translation::ports::PortSet;
@@ -236,10 +236,17 @@ fn register_mappings(api: &mut Api<Router>) {
             let all = Nat::mappings(router, |m| m.is_identity);
             let details = all.map(|(m, local)| Nat44EiIdentityMappingDetails {
                 flags: flags_of(&m),
-                mapping: IdentityFields::of(&m, &local),
+                mapping: identity(&m, &local),
             });
             details.collect()
         });
+}
+
+/// As in the original, one of all protocols has the reserved number.
+fn identity(m: &Mapping, local: &Local) -> IdentityFields {
+    let fields = IdentityFields::of(m, local);
+    let protocol = if m.is_of_address() { u8::MAX } else { fields.protocol };
+    IdentityFields { protocol, ..fields }
 }
 
 fn details(router: &Router, s: &NatSession) -> Nat44EiUserSessionV2Details {

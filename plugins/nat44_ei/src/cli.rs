@@ -181,8 +181,8 @@ impl Commands for EndpointIndependent {
     const WORDS: Words = words!("nat44 ei", "nat44 ei", "nat44 ei");
     const USAGE: &'static str = concat!(
         "enable|disable [sessions <count:0-4294967295>] [users <count:0-4294967295>] ",
-        "[static-mapping-only] [connection-tracking] [inside-vrf <table>] [outside-vrf <table>] ",
-        "[user-sessions <count:0-4294967295>]"
+        "[static-mapping-only] [connection-tracking] [out2in-dpo] ",
+        "[inside-vrf <table>] [outside-vrf <table>] [user-sessions <count:0-4294967295>]"
     );
     const OUTPUT: &'static str = "output-feature out";
 
@@ -196,6 +196,8 @@ impl Commands for EndpointIndependent {
             more.is_static_only = true;
         } else if args.keyword("connection-tracking") {
             more.tracks = true;
+        } else if args.keyword("out2in-dpo") {
+            // Packets from outside are looked up in the table of their mapping without it, too.
         } else {
             return Ok(false);
         }

@@ -13,7 +13,7 @@ use sessions::{Direction, Kind, Look, Seen, SessionIndex};
 use translation::handoff::Threads;
 use translation::mss;
 use translation::rewrite::rewrite;
-use translation::session::{DROPS, counter_of, expires, pass};
+use translation::session::{DROPS, ICMPS, counter_of, expires, pass};
 use translation::{EXPIRED, NO_SESSION, TRANSLATED};
 
 use crate::core::{Config, Core};
@@ -313,7 +313,7 @@ impl<P: Place> Node for Translate<P> {
                     Step::On(done) => (Next::On, done),
                 };
                 // Packets from outside have one node only, which is the slow one in the original.
-                let is_slow = P::IS_SLOW || done.is_new || !P::TRAFFIC.is_outward();
+                let is_slow = P::IS_SLOW || done.is_slow || !P::TRAFFIC.is_outward();
                 core.count(P::TRAFFIC, is_slow, done.counter, thread, interface);
                 p.trace(|_| Translated { name: P::NAME });
                 Ok(next)
@@ -331,10 +331,10 @@ fn is_told(traffic: Traffic, config: &Config, fault: Fault) -> bool {
     traffic.is_outward() && is_short && !config.pool.is_empty()
 }
 
-/// A packet that was translated: the number of its counter, and whether its session is new.
+/// A packet that was translated: the number of its counter, and whether it counts as slow.
 struct Done {
     counter: usize,
-    is_new: bool,
+    is_slow: bool,
 }
 
 /// Where a packet goes.
@@ -391,7 +391,9 @@ fn one<P: Place>(work: &mut Work<'_>, p: &mut Buffer<'_>, l3: usize) -> Result<S
     }
     let direction = if P::TRAFFIC.is_outward() { Direction::Forward } else { Direction::Reverse };
     translate(work, p, l3, at, direction, &seen).ok_or(Fault::NoTranslation)?;
-    let done = Done { counter: counter_of(seen.flow.protocol()), is_new: found.is_none() };
+    let counter = counter_of(&seen);
+    // The original has no fast path for ICMP.
+    let done = Done { counter, is_slow: found.is_none() || counter == ICMPS };
     Ok(if is_hairpin { Step::Hairpin(done) } else { Step::On(done) })
 }
 

@@ -100,7 +100,7 @@ fn translate(
     note(table, at, Direction::Forward, seen, p.total_len(), now);
     outward(p, seen, &answers, dst).ok_or(Error::Unknown)?;
     p.set_fib(fib);
-    core.count(0, counter_of(protocol4(seen.flow.protocol())), thread, p.rx());
+    core.count(0, counter_of(seen), thread, p.rx());
     Ok(if config.is_outside(dst) { Next::Hairpin } else { Next::Lookup })
 }
 

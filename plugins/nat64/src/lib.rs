@@ -15,6 +15,7 @@ mod cli;
 mod config;
 mod core;
 mod handoff;
+mod health;
 mod in2out;
 mod log;
 mod messages;
@@ -127,6 +128,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
             None => Ok(sessions::page::Page::default()),
         }
     });
+    health::register(router);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);
     Ok(())

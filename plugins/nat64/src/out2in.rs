@@ -5,7 +5,7 @@ use nat_log::Log;
 use net::drops::Problem;
 use net::ip::{FrameMtus, room_in_ip6};
 use net::prelude::*;
-use sessions::{Direction, Flow6, Kind, Lent, Look, Seen, SessionIndex};
+use sessions::{Direction, Flow6, Kind, Lent, Look, Seen, SessionIndex, Usage};
 
 use crate::config::Config;
 use crate::core::{Core, DROPS, Data, NatTable, OUTSIDE, counter_of, note, outside_end};
@@ -43,6 +43,9 @@ pub enum Error {
     /// unknown.
     #[name("unknown")]
     Unknown,
+    /// no room for sessions from outside.
+    #[name("no room for sessions from outside")]
+    NoRoom,
 }
 
 impl Node for Out2In {
@@ -98,7 +101,7 @@ impl Node for Out2In {
                         return Ok(Next::Icmp);
                     }
                     translate(config, p, &mut table, at, &seen, now)?;
-                    core.count(1, counter_of(seen.flow.protocol()), thread, p.rx());
+                    core.count(1, counter_of(&seen), thread, p.rx());
                     Ok(Next::Lookup)
                 };
                 let rx = p.rx();
@@ -191,6 +194,12 @@ fn translate(
     Ok(())
 }
 
+/// Whether packets from outside may begin sessions. A quarter of the table is for sessions that
+/// hosts begin: anyone can send packets to the ports that hosts use.
+pub fn has_room(usage: &Usage) -> bool {
+    usage.sessions < usage.limit - usage.limit / 4
+}
+
 /// A session that a packet from outside begins.
 #[cold]
 #[inline(never)]
@@ -213,6 +222,9 @@ fn begin(
     let of_static = config.of_outside(flow.dst, flow.dst_port, protocol);
     let of_static = of_static.map(|(s, fib)| ((s.host.octets(), s.port), fib));
     let (host, fib) = of_static.or_else(dynamic).ok_or(Error::NoTranslation)?;
+    if !has_room(&tables.table.usage()) {
+        return Err(Error::NoRoom);
+    }
     let far = config.embed(fib, flow.src.into()).ok_or(Error::NoTranslation)?;
     let (protocol6, far_port) = match protocol {
         Protocol::ICMP => (Protocol::ICMP6, host.1),

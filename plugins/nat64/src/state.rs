@@ -188,7 +188,8 @@ fn start(router: &mut Router, settings: &Settings) -> Result<(), Error> {
     let no_memory = |_| Error::NoMemory;
     let classes = classes(settings.timeouts);
     let sessions = Sessions::new(router, sessions, &classes).map_err(no_memory)?;
-    let forever = [sessions::Class { timeout: f64::INFINITY, may_be_evicted: false }];
+    let forever =
+        [sessions::Class { timeout: f64::INFINITY, may_be_evicted: false, goes_first: false }];
     let bindings = Sessions::new(router, bindings, &forever).map_err(no_memory)?;
     router.own_mut::<Nat>().all.publish(Some(All { sessions, bindings }));
     Ok(())

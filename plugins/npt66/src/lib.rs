@@ -78,7 +78,7 @@ pub fn add(
     }
     all.push(Binding::new(internal, external));
     // The longest prefix that fits is found first, in either direction the same one.
-    all.sort_by_key(|b| std::cmp::Reverse((b.internal.prefix_len(), b.external.prefix_len())));
+    all.order_by_key(|b| std::cmp::Reverse((b.internal.prefix_len(), b.external.prefix_len())));
     Ok(router.put(interface, all)?)
 }
 

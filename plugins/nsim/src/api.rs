@@ -72,7 +72,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 bandwidth: m.bandwidth_in_bits_per_second,
                 packet_size: m.average_packet_size,
                 drop_fraction: one_of(m.packets_per_drop),
-                reorder_fraction: 0.0,
+                ..Link::default()
             };
             Ok(super::set_link(router, link)?)
         })
@@ -83,6 +83,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 packet_size: m.average_packet_size,
                 drop_fraction: one_of(m.packets_per_drop),
                 reorder_fraction: one_of(m.packets_per_reorder),
+                ..Link::default()
             };
             Ok(super::set_link(router, link)?)
         });

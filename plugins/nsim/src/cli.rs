@@ -2,38 +2,7 @@
 
 use net::prelude::*;
 
-use super::api::one_of;
 use super::{Late, Link, Peer, Simulator};
-
-/// Units of time, in seconds.
-const TIMES: [(&str, f64); 6] =
-    [("us", 1e-6), ("usec", 1e-6), ("ms", 1e-3), ("msec", 1e-3), ("s", 1.0), ("sec", 1.0)];
-/// Units of bandwidth, in bits per second.
-const BANDWIDTHS: [(&str, f64); 11] = [
-    ("gbit", 1e9),
-    ("gbps", 1e9),
-    ("mbps", 1e6),
-    ("kbps", 1e3),
-    ("bps", 1.0),
-    ("mbit", 1e6),
-    ("kbit", 1e3),
-    ("bit", 1.0),
-    ("gbyte", 8e9),
-    ("mbyte", 8e6),
-    ("kbyte", 8e3),
-];
-
-/// A number and its unit.
-fn quantity(
-    args: &mut Args<'_>,
-    what: &str,
-    units: &[(&str, f64)],
-    usual: f64,
-) -> Result<f64, Error> {
-    let number: f64 = args.value(what)?;
-    let unit = units.iter().find(|(word, _)| args.keyword(word)).map_or(usual, |(_, unit)| *unit);
-    Ok(number * unit)
-}
 
 /// `set nsim delay TIME bandwidth BPS packet-size BYTES …`, or `set nsim disable` for `None`.
 #[derive(Debug, PartialEq)]
@@ -46,37 +15,16 @@ impl Command for Set {
         "[disable] [delay <time> [us|ms|s|sec]] ",
         "[bandwidth <bps> [bps|kbps|mbps|gbps|kbit|mbit|gbit|kbyte|mbyte|gbyte]] ",
         "[packet-size <nbytes>] [packets-per-drop <nn>] [drop-fraction <f>] ",
-        "[packets-per-reorder <nn>] [reorder-fraction <f>]"
+        "[packets-per-reorder <nn>] [reorder-fraction <f>] [reorder-delay <time>] ",
+        "[buffer <time>] [burst-loss-prob <f>] [burst-duration <time>] ",
+        "[drop-once after <time> for <time>] ",
+        "[rate-stall bandwidth <bps> every <time> for <time>] [poll-main-thread]"
     );
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         if args.keyword("disable") {
             return Ok(Self(None));
         }
-        let mut link = Link { packet_size: 1500, ..Link::default() };
-        while !args.is_empty() {
-            if args.keyword("delay") {
-                link.delay = quantity(args, "delay", &TIMES, 1.0)?;
-            } else if args.keyword("bandwidth") {
-                link.bandwidth = quantity(args, "bandwidth", &BANDWIDTHS, 1.0)? as u64;
-            } else if args.keyword("packet-size") {
-                link.packet_size = args.value("packet size")?;
-            } else if args.keyword("packets-per-drop") {
-                let count = args.value("number of packets")?;
-                // Beside a fraction, 0 is that none was given.
-                if count > 0 || link.drop_fraction == 0.0 {
-                    link.drop_fraction = one_of(count);
-                }
-            } else if args.keyword("drop-fraction") {
-                link.drop_fraction = args.value("fraction")?;
-            } else if args.keyword("packets-per-reorder") {
-                link.reorder_fraction = one_of(args.value("number of packets")?);
-            } else if args.keyword("reorder-fraction") {
-                link.reorder_fraction = args.value("fraction")?;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        Ok(Self(Some(link)))
+        Link::parse(args).map(|link| Self(Some(link)))
     }
 }
 
@@ -88,13 +36,7 @@ impl Print for Set {
             line.word("disable");
             return;
         };
-        line.option("delay", Some(&link.delay)).option("bandwidth", Some(&link.bandwidth));
-        line.option("packet-size", Some(&link.packet_size));
-        let fractions =
-            [("drop-fraction", &link.drop_fraction), ("reorder-fraction", &link.reorder_fraction)];
-        for (word, fraction) in fractions {
-            line.option(word, Some(fraction).filter(|f| **f > 0.0));
-        }
+        link.print(line);
     }
 }
 

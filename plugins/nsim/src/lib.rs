@@ -3,6 +3,7 @@
 
 mod api;
 mod cli;
+mod link;
 mod node;
 
 use net::interface::{DEVICE_INPUT, INTERFACE_OUTPUT};
@@ -10,6 +11,8 @@ use net::ip::add_with_outputs;
 use net::prelude::*;
 
 pub use api::*;
+pub use link::Link;
+use link::MOST;
 
 /// Simulator of long links.
 pub const FEATURE: Feature = Feature {
@@ -22,33 +25,8 @@ pub const FEATURE: Feature = Feature {
     configuration: Configuration::Commands(cli::configuration),
 };
 
-/// Packets that wait at most, on each thread.
-const MOST: f64 = (1 << 20) as f64;
 /// Sizes of packets that make sense, in bytes.
 const SIZES: std::ops::RangeInclusive<u32> = 64..=9000;
-
-/// A link.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Link {
-    /// Seconds that a packet takes.
-    pub delay: f64,
-    /// Bits per second.
-    pub bandwidth: u64,
-    /// Usual length of a packet, in bytes.
-    pub packet_size: u32,
-    /// Part of the packets that is lost.
-    pub drop_fraction: f64,
-    /// Part of the packets that is not late.
-    pub reorder_fraction: f64,
-}
-
-impl Link {
-    /// Packets that are on the link at once.
-    pub fn capacity(&self) -> usize {
-        let bytes = self.bandwidth as f64 / 8.0 * self.delay;
-        (bytes / f64::from(self.packet_size.max(1)) + 1.0).min(MOST) as usize
-    }
-}
 
 /// The other interface that what an interface receives leaves by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +67,12 @@ pub enum Error {
     /// a fraction must be 0 to 1
     #[retval(INVALID_VALUE)]
     BadFraction,
+    /// a time must be more than 0
+    #[retval(INVALID_VALUE)]
+    BadTime,
+    /// a rate that changes needs a buffer
+    #[retval(INVALID_VALUE)]
+    NoBuffer,
     /// the link is in use
     #[retval(INSTANCE_IN_USE)]
     InUse,
@@ -108,8 +92,22 @@ pub fn set_link(router: &mut Router, link: Link) -> Result<(), Error> {
     if !SIZES.contains(&link.packet_size) {
         return Err(Error::BadSize(link.packet_size));
     }
-    if [link.drop_fraction, link.reorder_fraction].iter().any(|f| !(0.0..=1.0).contains(f)) {
+    let burst = link.burst.map_or(0.0, |(probability, _)| probability);
+    if [link.drop_fraction, link.reorder_fraction, burst].iter().any(|f| !(0.0..=1.0).contains(f)) {
         return Err(Error::BadFraction);
+    }
+    let [outage, stall] = [link.outage, link.stall.map(|(_, every, long)| (every, long))]
+        .map(|pair| pair.map_or([None; 2], |(a, b)| [Some(a), Some(b)]));
+    let times = [link.buffer, link.burst.map(|(_, long)| long), Some(link.reorder_delay)];
+    let is_time = |time: &f64| *time >= 0.0 && time.is_finite();
+    if !times.iter().chain(&outage).chain(&stall).flatten().all(is_time) {
+        return Err(Error::BadTime);
+    }
+    match link.stall {
+        Some((_, every, _)) if every <= 0.0 => return Err(Error::BadTime),
+        Some((0, ..)) => return Err(Error::NoBandwidth),
+        Some(_) if link.buffer.is_none() => return Err(Error::NoBuffer),
+        _ => {}
     }
     router.own_mut::<Simulator>().0.publish(Some(link));
     Ok(())

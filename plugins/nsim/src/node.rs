@@ -12,7 +12,7 @@ use infra::random::Random;
 use net::interface::EdgesReader;
 use net::prelude::*;
 
-use super::{Link, Peer};
+use super::{Link, MOST, Peer};
 
 pub(super) const CROSS: &str = "nsim";
 pub(super) const OUTPUT: &str = "nsim-output-feature";
@@ -21,8 +21,24 @@ const WHEEL: &str = "nsim-wheel";
 /// Packets that wait.
 pub struct Queue {
     link: Reader<Option<Link>>,
+    /// By the time when they are due.
     waiting: VecDeque<(f64, Held)>,
     random: Random,
+    times: Times,
+}
+
+/// Times of a link, since it is as it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    link: Link,
+    /// Its first packet.
+    began: f64,
+    /// The end of the last packet on it.
+    free: f64,
+    /// When the last packet in order is due.
+    last: f64,
+    /// The end of a burst of losses.
+    lost: f64,
 }
 
 impl Clone for Queue {
@@ -34,11 +50,42 @@ impl Clone for Queue {
 
 impl Queue {
     pub fn new(link: Reader<Option<Link>>) -> Self {
-        Self { link, waiting: VecDeque::new(), random: Random::new() }
+        let times = Times::default();
+        Self { link, waiting: VecDeque::new(), random: Random::new(), times }
     }
     /// Whether something happens that has this probability.
     fn happens(&mut self, probability: f64) -> bool {
         self.random.fraction() < probability
+    }
+    /// Whether the link loses a packet now.
+    fn loses(&mut self, link: &Link, now: f64) -> bool {
+        if let Some((probability, long)) = link.burst
+            && now >= self.times.lost
+            && self.happens(probability)
+        {
+            self.times.lost = now + long;
+        }
+        let since = now - self.times.began;
+        let is_out = |(after, long): (f64, f64)| (after..after + long).contains(&since);
+        now < self.times.lost || link.outage.is_some_and(is_out) || self.happens(link.drop_fraction)
+    }
+    /// When a packet of so many bytes is through; `None` where there is no room for it.
+    fn due(&mut self, link: &Link, now: f64, bytes: usize) -> Option<f64> {
+        let Times { began, free, last, .. } = &mut self.times;
+        let due = match link.buffer {
+            None if self.waiting.len() >= link.capacity() => return None,
+            None => now + link.delay,
+            Some(longest) => {
+                let start = free.max(now);
+                if start - now > longest || self.waiting.len() >= MOST as usize {
+                    return None;
+                }
+                *free = start + bytes as f64 * 8.0 / link.bandwidth_at(start - *began);
+                *free + link.delay
+            }
+        };
+        *last = last.max(due);
+        Some(*last)
     }
     /// Sends due packets, classifies the packets of a frame, and asks to be called again.
     #[inline(always)]
@@ -55,25 +102,33 @@ impl Queue {
             }
         }
         let link = self.link.read(epoch).unwrap_or_default();
+        if link != self.times.link {
+            let last = self.times.last;
+            self.times = Times { link, began: now, last, ..Times::default() };
+        }
         let (mut buffered, mut reordered) = (0, 0);
         for mut held in frame.take() {
             let to = prepare(&mut held.buffer());
-            let is_lost = to.is_none() || self.happens(link.drop_fraction);
-            let is_full = self.waiting.len() >= link.capacity();
-            let is_early = !is_lost && self.happens(link.reorder_fraction);
-            let tx = to.filter(|_| !is_lost && (is_early || !is_full));
-            let due = if is_early { now } else { now + link.delay };
-            frame.packet_of(&mut held).trace(|_| Judged { due, tx });
-            if is_lost {
-                frame.discard(held, Error::Lost);
-            } else if is_early {
-                reordered += 1;
-                frame.send(held, next());
-            } else if is_full {
-                frame.discard(held, Error::NoRoom);
-            } else {
-                buffered += 1;
-                self.waiting.push_back((due, held));
+            let is_lost = to.is_none() || self.loses(&link, now);
+            let is_moved = !is_lost && self.happens(link.reorder_fraction);
+            let is_early = is_moved && link.reorder_delay == 0.0;
+            let due = match is_early || is_lost {
+                true => Some(now),
+                false => self.due(&link, now, held.buffer().total_len()),
+            };
+            let due = due.map(|due| if is_moved { due + link.reorder_delay } else { due });
+            let tx = to.filter(|_| !is_lost && due.is_some());
+            frame.packet_of(&mut held).trace(|_| Judged { due: due.unwrap_or(now), tx });
+            reordered += u64::from(is_moved && due.is_some());
+            match due {
+                _ if is_lost => frame.discard(held, Error::Lost),
+                _ if is_early => frame.send(held, next()),
+                None => frame.discard(held, Error::NoRoom),
+                Some(due) => {
+                    buffered += u64::from(!is_moved);
+                    let place = self.waiting.partition_point(|(other, _)| *other <= due);
+                    self.waiting.insert(place, (due, held));
+                }
             }
         }
         frame.count(Count::Buffered, buffered);

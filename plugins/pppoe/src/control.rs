@@ -1,6 +1,6 @@
 //! `pppoe-cp-dispatch`: discovery goes to the control plane, and its answers to clients.
 
-use net::interface::EdgesReader;
+use net::interface::{EdgesReader, Port};
 use net::prelude::*;
 use wire::pppoe::{Header, VERSION_TYPE};
 
@@ -24,6 +24,7 @@ impl Event for Learned {}
 pub struct Control {
     pub(super) sessions: SessionsReader,
     edges: EdgesReader,
+    ports: SlabReader<Port>,
     events: EventSender<Learned>,
 }
 
@@ -31,15 +32,16 @@ impl Control {
     pub(super) fn new(
         sessions: &SessionsReader,
         edges: EdgesReader,
+        ports: SlabReader<Port>,
         events: EventSender<Learned>,
     ) -> Self {
-        Self { sessions: sessions.clone(), edges, events }
+        Self { sessions: sessions.clone(), edges, ports, events }
     }
     /// Makes a packet the frame that it was, for the control plane or from there for a client;
     /// `None` when there is no control plane, or nothing is known of the client.
     pub(super) fn forward(&mut self, p: &mut Buffer<'_>, epoch: Epoch<'_>) -> Option<Slot> {
         let (header, _) = ethernet::Header::ref_from_prefix(p.bytes_from(p.l2_offset())).ok()?;
-        let header = *header;
+        let mut header = *header;
         let (rx, control) = (p.rx(), *self.sessions.control.read(epoch));
         let table = self.sessions.table.read(epoch);
         let to = if rx == control {
@@ -55,6 +57,10 @@ impl Control {
             return None;
         }
         let slot = self.edges.read(epoch).to(to)?;
+        if rx == control {
+            // A client sends the frames of its session to the address that answered: this router's.
+            header.src = self.ports.read(to, epoch)?.mac;
+        }
         // Tags are those of its receive interface.
         let ethertype = p.bytes_from(p.l3_offset() - 2).first_chunk::<2>().copied()?;
         let place = p.prepend(size_of::<ethernet::Header>())?;

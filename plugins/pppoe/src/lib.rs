@@ -22,7 +22,7 @@ use net::prelude::*;
 pub use api::*;
 pub use control::{CpDispatch, Learned};
 pub use input::Input;
-pub use sessions::{New, Session, Sessions, add, remove, set_control};
+pub use sessions::{New, Session, Sessions, add, learn, remove, set_control};
 
 /// Reason of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Refusal)]
@@ -78,11 +78,15 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     let sessions = Sessions::new().map_err(refuse)?;
     let reader = sessions.reader();
     let events = router.events.sender();
-    add_with_outputs(router, |edges| CpDispatch(control::Control::new(&reader, edges, events)))?;
+    let ports = router.interfaces.ports();
+    add_with_outputs(router, |edges| {
+        CpDispatch(control::Control::new(&reader, edges, ports, events))
+    })?;
     let events = router.events.sender();
     let interfaces = (router.interfaces.ports(), router.interfaces.counters());
     add_with_outputs(router, |edges| {
-        Input::new(control::Control::new(&reader, edges, events), interfaces)
+        let ports = interfaces.0.clone();
+        Input::new(control::Control::new(&reader, edges, ports, events), interfaces)
     })?;
     router.register_ethertype(EtherType::PPPOE_DISCOVERY, control::NAME).map_err(refuse)?;
     router.register_ethertype(EtherType::PPPOE_SESSION, input::NAME).map_err(refuse)?;

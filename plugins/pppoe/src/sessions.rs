@@ -1,5 +1,7 @@
 //! Sessions, clients and the interface of the control plane, as control keeps them.
 
+use std::collections::VecDeque;
+
 use infra::table::exact::{Change as Entry, Exact, ExactReader};
 use net::fib::{Path, Source};
 use net::interface::{Kind, NewInterface, Offloads};
@@ -13,8 +15,11 @@ use super::output::{Encapsulation, Output};
 const HARDWARE: &str = "PPPoE";
 /// Bytes that fit into an Ethernet frame beside the headers (RFC 2516 section 7).
 const MTU: u32 = 1492;
-/// Clients that are known at most.
+/// Clients that are known at most, and on one interface while another has some, too.
 const CLIENTS: usize = 1 << 17;
+const SHARE: usize = CLIENTS / 2;
+/// Clients that are looked at for one that can give way.
+const MOST_LOOKS: usize = 64;
 
 /// Parameters of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +52,11 @@ pub struct Session {
 pub struct Sessions {
     /// By interface.
     pub sessions: BTreeMap<InterfaceIndex, Session>,
-    by_number: HashMap<(MacAddr, u16), InterfaceIndex>,
+    by_number: BTreeMap<(MacAddr, u16), InterfaceIndex>,
     /// Interfaces that clients are behind, as learned.
     pub clients: BTreeMap<MacAddr, InterfaceIndex>,
+    /// Clients by interface, in the order in which they came; some may have moved or have sessions.
+    queues: BTreeMap<InterfaceIndex, VecDeque<MacAddr>>,
     /// The interface of the control plane.
     pub control: Option<InterfaceIndex>,
     /// Interface of the control plane, for nodes.
@@ -77,8 +84,9 @@ impl Sessions {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             sessions: BTreeMap::new(),
-            by_number: HashMap::new(),
+            by_number: BTreeMap::new(),
             clients: BTreeMap::new(),
+            queues: BTreeMap::new(),
             control: None,
             seen_control: Shared::new(0),
             table: Exact::new(1024)?,
@@ -93,6 +101,41 @@ impl Sessions {
         self.table
             .change(key, |now| if is_none(now) { Entry::Nothing } else { entry })
             .map_err(|_| Error::Full)
+    }
+}
+
+impl Sessions {
+    fn has_session(&self, mac: MacAddr) -> bool {
+        let (first, last) = ((mac, 0), (mac, u16::MAX));
+        self.by_number.range(first..=last).next().is_some()
+    }
+    /// Makes room for one more client on an interface: the oldest without a session gives way, of
+    /// the interface that has most.
+    fn make_room(&mut self, interface: InterfaceIndex) -> bool {
+        let own = self.queues.get(&interface).map_or(0, VecDeque::len);
+        let most = self.queues.iter().max_by_key(|(_, queue)| queue.len()).map(|(on, _)| *on);
+        let is_alone = self.queues.len() <= 1;
+        let from = match most {
+            _ if own >= SHARE && !is_alone => interface,
+            Some(most) if self.queued() >= CLIENTS => most,
+            _ => return true,
+        };
+        // Those that have sessions go to the end of the queue.
+        for _ in 0..MOST_LOOKS {
+            let Some(mac) = self.queues.get_mut(&from).and_then(VecDeque::pop_front) else { break };
+            if self.clients.get(&mac) != Some(&from) {
+                return true;
+            }
+            if !self.has_session(mac) {
+                self.clients.remove(&mac);
+                return self.set(key(mac, 0), 0).is_ok();
+            }
+            self.queues.entry(from).or_default().push_back(mac);
+        }
+        false
+    }
+    fn queued(&self) -> usize {
+        self.queues.values().map(VecDeque::len).sum()
     }
 }
 
@@ -148,7 +191,12 @@ pub fn add(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
         return Err(Error::Exists);
     }
     let over = *all.clients.get(&mac).ok_or(Error::NoClient)?;
-    let both = [Link::Ip4, Link::Ip6].map(|link| router.fib.table_for(link, table_id));
+    // Of the other version the table may be missing, as in the original.
+    let table = |of| match router.fib.table_for(of, table_id) {
+        None if of != link => Some(TableIndex(0)),
+        found => found,
+    };
+    let both = [Link::Ip4, Link::Ip6].map(table);
     let [Some(table4), Some(table6)] = both else { return Err(Error::NoTable(table_id)) };
     let instances: std::collections::BTreeSet<_> =
         all.sessions.values().map(|session| session.instance).collect();
@@ -228,17 +276,22 @@ pub fn remove(router: &mut Router, id: u16, mac: MacAddr) -> Result<InterfaceInd
 }
 
 /// Notes where a client is.
-pub(super) fn learn(router: &mut Router, Learned { mac, interface }: Learned) {
+pub fn learn(router: &mut Router, Learned { mac, interface }: Learned) {
     if router.interfaces.at(interface).is_none() {
         return;
     }
     let all = router.own_mut::<Sessions>();
-    let is_new = all.clients.get(&mac) != Some(&interface);
-    if !is_new || all.clients.len() >= CLIENTS && !all.clients.contains_key(&mac) {
+    let known = all.clients.get(&mac).copied();
+    // Another host may use the address of a client with a session.
+    if known == Some(interface) || known.is_some() && all.has_session(mac) {
+        return;
+    }
+    if !all.make_room(interface) {
         return;
     }
     if all.set(key(mac, 0), interface.0.into()).is_ok() {
         all.clients.insert(mac, interface);
+        all.queues.entry(interface).or_default().push_back(mac);
     }
 }
 
@@ -265,6 +318,7 @@ pub(super) fn follow(router: &mut Router, interface: InterfaceIndex, change: Cha
             }
             let gone: Vec<_> =
                 all.clients.iter().filter(|(_, at)| **at == interface).map(|(m, _)| *m).collect();
+            all.queues.remove(&interface);
             for mac in gone {
                 all.clients.remove(&mac);
                 let _ = all.set(key(mac, 0), 0);

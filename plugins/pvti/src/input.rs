@@ -28,12 +28,19 @@ pub struct Known {
 /// Tunnels by far end, over IPv4 or IPv6.
 pub type Peers = HashMap<Peer, Known>;
 
-/// A stream of a far end.
-#[derive(Default)]
+/// Packets that are begun on a thread at most, and of one tunnel; the oldest gives way.
+const MOST_BEGUN: usize = 256;
+const MOST_OF_TUNNEL: usize = 32;
+/// Rooms for packets that are kept for the next ones.
+const MOST_ROOMS: usize = 8;
+
+/// A packet that a stream of a far end has begun.
 struct Stream {
     unique: u64,
     /// Number of the datagram that comes next.
     next: u32,
+    /// Tells which is the oldest.
+    age: u64,
     /// The packet that it goes on with.
     begun: Vec<u8>,
 }
@@ -45,6 +52,10 @@ pub struct Input<const IS_6: bool> {
     counters: Arc<Counters>,
     /// By interface and number.
     streams: HashMap<(u32, u8), Stream>,
+    /// Streams that began a packet so far.
+    age: u64,
+    /// Rooms of packets that are over.
+    rooms: Vec<Vec<u8>>,
 }
 
 /// Each thread has streams of its own.
@@ -60,7 +71,7 @@ impl<const IS_6: bool> Input<IS_6> {
         peers: Reader<Peers>,
         (ports, counters): (SlabReader<Port>, Arc<Counters>),
     ) -> Self {
-        Self { peers, ports, counters, streams: HashMap::new() }
+        Self { peers, ports, counters, streams: HashMap::new(), age: 0, rooms: Vec::new() }
     }
 }
 
@@ -140,6 +151,46 @@ fn send<const IS_6: bool>(
     Ok(true)
 }
 
+/// Sends the packets of chunks on, of which the first `continued` go on with the one that is begun;
+/// returns how many, and their bytes.
+fn gather<'b, const IS_6: bool>(
+    p: &mut Packet<'_, Input<IS_6>>,
+    chunks: impl Iterator<Item = Option<&'b [u8]>>,
+    (continued, interface): (u8, u32),
+    begun: &mut Vec<u8>,
+) -> Result<(u64, u64), Error> {
+    let (mut count, mut len) = (0, 0);
+    for (chunk, place) in chunks.zip(0_u8..) {
+        let part = chunk.ok_or(Error::TooShort)?;
+        let goes_on = place < continued;
+        // Its beginning did not come.
+        if goes_on && begun.is_empty() {
+            continue;
+        }
+        if !goes_on {
+            begun.clear();
+        }
+        if begun.len() + part.len() > LONGEST {
+            begun.clear();
+            continue;
+        }
+        let is_whole = wanted(part).is_some_and(|wanted| part.len() >= wanted);
+        if is_whole && !goes_on {
+            let sent = send(p, part, interface)?;
+            (count, len) = (count + u64::from(sent), len + part.len() as u64);
+            continue;
+        }
+        begun.extend_from_slice(part);
+        if wanted(begun).is_some_and(|wanted| begun.len() >= wanted) {
+            let sent = send(p, begun, interface);
+            (count, len) = (count + u64::from(sent == Ok(true)), len + begun.len() as u64);
+            begun.clear();
+            sent?;
+        }
+    }
+    Ok((count, len))
+}
+
 impl<const IS_6: bool> Input<IS_6> {
     /// Takes the packets out of a datagram; returns how many, and their bytes.
     fn open(
@@ -158,43 +209,47 @@ impl<const IS_6: bool> Input<IS_6> {
         if header.mandatory != 0 {
             return Err(Error::UnknownFlags);
         }
-        let stream = self.streams.entry((known.interface, header.stream)).or_default();
+        let key = (known.interface, header.stream);
         let sequence = header.sequence.get();
-        if stream.unique != known.unique || stream.next != sequence || header.continued == 0 {
-            stream.begun.clear();
+        let mut begun = match self.streams.remove(&key) {
+            Some(s) if s.unique == known.unique && s.next == sequence => s.begun,
+            Some(mut s) => {
+                s.begun.clear();
+                s.begun
+            }
+            None => self.rooms.pop().unwrap_or_default(),
+        };
+        if header.continued == 0 {
+            begun.clear();
         }
-        (stream.unique, stream.next) = (known.unique, sequence.wrapping_add(1));
-        let (mut count, mut len) = (0, 0);
-        for (chunk, place) in chunks.zip(0_u8..) {
-            let part = chunk.ok_or(Error::TooShort)?;
-            let goes_on = place < header.continued;
-            // Its beginning did not come.
-            if goes_on && stream.begun.is_empty() {
-                continue;
-            }
-            if !goes_on {
-                stream.begun.clear();
-            }
-            if stream.begun.len() + part.len() > LONGEST {
-                stream.begun.clear();
-                continue;
-            }
-            let is_whole = wanted(part).is_some_and(|wanted| part.len() >= wanted);
-            if is_whole && !goes_on {
-                let sent = send(p, part, known.interface)?;
-                (count, len) = (count + u64::from(sent), len + part.len() as u64);
-                continue;
-            }
-            stream.begun.extend_from_slice(part);
-            if wanted(&stream.begun).is_some_and(|wanted| stream.begun.len() >= wanted) {
-                let sent = send(p, &stream.begun, known.interface);
-                (count, len) =
-                    (count + u64::from(sent == Ok(true)), len + stream.begun.len() as u64);
-                stream.begun.clear();
-                sent?;
-            }
+        let done = gather(p, chunks, (header.continued, known.interface), &mut begun);
+        if begun.is_empty() {
+            self.give_back(begun);
+        } else {
+            self.make_room(known.interface);
+            let (unique, next) = (known.unique, sequence.wrapping_add(1));
+            self.age += 1;
+            self.streams.insert(key, Stream { unique, next, age: self.age, begun });
         }
-        Ok((count, len))
+        done
+    }
+    fn give_back(&mut self, mut room: Vec<u8>) {
+        room.clear();
+        if self.rooms.len() < MOST_ROOMS && room.capacity() > 0 {
+            self.rooms.push(room);
+        }
+    }
+    /// Gives up the oldest packet of a tunnel, or of all, where one more has no room.
+    fn make_room(&mut self, tunnel: u32) {
+        let own = self.streams.keys().filter(|(interface, _)| *interface == tunnel).count();
+        if own < MOST_OF_TUNNEL && self.streams.len() < MOST_BEGUN {
+            return;
+        }
+        let all = self.streams.iter().filter(|((on, _), _)| own < MOST_OF_TUNNEL || *on == tunnel);
+        let oldest = all.min_by_key(|(_, stream)| stream.age).map(|(key, _)| *key);
+        if let Some(gone) = oldest.and_then(|key| self.streams.remove(&key)) {
+            self.give_back(gone.begun);
+        }
     }
     fn find(&self, p: &Packet<'_, Self>, epoch: Epoch<'_>) -> Option<Known> {
         let known = *self.peers.read(epoch).get(&peer_of::<IS_6>(p)?)?;

@@ -33,8 +33,8 @@ use output::Sending;
 const OUTPUT: [&str; 2] = ["pvti4-output", "pvti6-output"];
 const INPUT: [&str; 2] = ["pvti4-input", "pvti6-input"];
 const BYPASS: [&str; 2] = ["ip4-pvti-bypass", "ip6-pvti-bypass"];
-/// Hops of the outer header.
-const HOPS: [u8; 2] = [127; 2];
+/// Hops of the outer header, one of which is spent here.
+const HOPS: [u8; 2] = [128; 2];
 /// MTU of a new tunnel: datagrams need not hold a packet.
 const MTU: u32 = 9000;
 /// MTU of the underlay unless it is said, and the least: what IPv4 asks of every link.

@@ -112,7 +112,7 @@ struct SetMap {
 impl Command for SetMap {
     const PATHS: &'static [&'static str] = &["qos egress map"];
     const ABOUT: &'static str = "Add, change or delete an egress map";
-    const USAGE: &'static str = "id <id> [delete|del] [<[source][input]=output>]...";
+    const USAGE: &'static str = "id <id> [delete|del] [<[ext|vlan|mpls|ip][input]=output>]...";
     fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
         let (mut id, mut delete, mut entries) = (None, false, Vec::new());
         while !args.is_empty() {
@@ -229,13 +229,18 @@ fn table(
     Output::written(table, write_table)
 }
 
+/// A source as listings have it.
+fn capitals(source: &str) -> String {
+    if source == "ext" { source.to_owned() } else { source.to_uppercase() }
+}
+
 fn write_table(all: &Table, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (name, rows) in all {
         writeln!(f, " {name}:")?;
         for (source, number) in rows {
             match number {
-                Some(number) => writeln!(f, "  {source} -> {number}")?,
-                None => writeln!(f, "  {source}")?,
+                Some(number) => writeln!(f, "  {}: map:{number}", capitals(source))?,
+                None => writeln!(f, "  {}", capitals(source))?,
             }
         }
     }
@@ -253,12 +258,8 @@ fn write_shown_maps(rows: &[Shown], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for Shown { id, rows } in rows {
         writeln!(f, " Map-ID:{id}")?;
         for (source, outputs) in rows {
-            writeln!(f, "  {source}:")?;
-            for (n, outputs) in outputs.chunks(16).enumerate() {
-                write!(f, "    [{:>3}]", n * 16)?;
-                outputs.iter().try_for_each(|output| write!(f, " {output:>3}"))?;
-                f.write_str("\n")?;
-            }
+            let outputs: Vec<_> = outputs.iter().map(u8::to_string).collect();
+            writeln!(f, "  {}:[{}]", capitals(source), outputs.join(","))?;
         }
     }
     Ok(())

@@ -227,6 +227,7 @@ impl SwInterfaceIp6ndRaConfig {
         let least = (self.min_interval != 0).then_some(self.min_interval);
         Changes {
             is_no: self.is_no,
+            starts: true,
             suppress: self.suppress != 0,
             managed: self.managed != 0,
             other: self.other != 0,

@@ -122,6 +122,7 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let is_usual = initial == (usual.initial_count, usual.initial_interval);
         let changes = Changes {
             is_no: false,
+            starts: false,
             suppress: false,
             managed: c.managed,
             other: c.other,
@@ -137,10 +138,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
         let lifetime = Changes { lifetime, ..Changes::default() };
         let is_long = c.lifetime == 0 || f64::from(c.lifetime) >= usual.max_interval;
         let both = if is_long { [lifetime, changes] } else { [changes, lifetime] };
-        for changes in both.into_iter().filter(|c| *c != Changes::default()) {
-            push(changes, Vec::new());
+        for changes in both.iter().filter(|c| **c != Changes::default()) {
+            push(*changes, Vec::new());
         }
-        if c.sends || c.managed || c.other {
+        if c.sends || both.iter().any(Changes::starts) {
             push(Changes { is_no: c.sends, suppress: true, ..Changes::default() }, Vec::new());
         }
         for p in prefixes {

@@ -66,6 +66,8 @@ impl Default for Config {
 pub struct Changes {
     /// Clear instead of set.
     pub is_no: bool,
+    /// Advertises, even if nothing else changes.
+    pub starts: bool,
     /// Does not advertise.
     pub suppress: bool,
     /// [`Config::managed`].
@@ -130,6 +132,15 @@ pub enum Error {
     Full,
 }
 
+impl Changes {
+    /// Whether an interface advertises after these changes: as in the original after all but that
+    /// of the address of layer 2, also when they take something back.
+    pub fn starts(&self) -> bool {
+        let values = (self.lifetime, self.initial, self.interval) != (None, None, None);
+        self.starts || self.managed || self.other || self.unicast || self.ceases || values
+    }
+}
+
 impl Config {
     /// With these changes.
     ///
@@ -142,8 +153,7 @@ impl Config {
                 *flag = to;
             }
         };
-        // As in the original, who tells hosts to ask by DHCPv6 advertises.
-        set(&mut self.sends, on && (c.managed || c.other), true);
+        set(&mut self.sends, c.starts(), true);
         set(&mut self.sends, c.suppress, !on);
         set(&mut self.managed, c.managed, on);
         set(&mut self.other, c.other, on);

@@ -4,6 +4,7 @@
 
 use net::address::AddressState;
 use net::fib::{Path, Source};
+use net::health::{Check, Findings, Severity};
 use net::prelude::*;
 use ra::{Advertised, Error, ReceivedPrefix, Retries};
 use wire::nd;
@@ -17,6 +18,8 @@ const INFINITE: u32 = u32::MAX;
 const LEAST_LEFT: f64 = 7200.0;
 /// Most addresses that are made on one interface.
 const MOST_ADDRESSES: usize = 16;
+/// Most default routers of one interface.
+const MOST_ROUTERS: usize = 16;
 /// Solicitations at growing intervals of up to two minutes, without end.
 const RETRIES: Retries = Retries { first: 1, longest: 120, count: 0, duration: 0 };
 
@@ -75,6 +78,8 @@ struct Learned {
     addresses: Vec<AutoAddress>,
     /// Default routers, with the time they end at.
     routers: Vec<(Ipv6Addr, f64)>,
+    /// Routers and prefixes for which there was no room.
+    refused: u64,
 }
 
 /// Interfaces that configure themselves.
@@ -158,9 +163,14 @@ fn follow_router(router: &mut Router, what: &Advertised) {
         }
         Some(at) => learned.routers[at].1 = now + lifetime,
         None if what.lifetime == 0 || !learned.wants_routes => (),
+        // Those that are known stay: anybody on the link can make up more.
+        None if learned.routers.len() >= MOST_ROUTERS => learned.refused += 1,
         None => {
-            learned.routers.push((what.router, now + lifetime));
-            add_route(router, what.interface, what.router);
+            if add_route(router, what.interface, what.router)
+                && let Some(learned) = clients(router).get_mut(&what.interface)
+            {
+                learned.routers.push((what.router, now + lifetime));
+            }
         }
     }
 }
@@ -189,7 +199,9 @@ fn follow_prefix(router: &mut Router, interface: InterfaceIndex, heard: &Receive
         if now < deprecated {
             router.set_standing(interface, prefix.addr(), None);
         }
-    } else if heard.valid > 0 && count < MOST_ADDRESSES {
+    } else if heard.valid > 0 && count >= MOST_ADDRESSES {
+        learned.refused += 1;
+    } else if heard.valid > 0 {
         // One that already exists, or cannot be, is left to the operator.
         if router.add_learned_address(interface, Prefix::Ip6(prefix)).is_ok()
             && let Some(learned) = clients(router).get_mut(&interface)
@@ -247,15 +259,17 @@ fn default_route(via: InterfaceIndex, addr: Ipv6Addr) -> (Prefix, Path) {
     (Prefix::Ip6(all), Path::to(Target::Neighbor { interface: via, addr: addr.into() }))
 }
 
-fn add_route(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
+fn add_route(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) -> bool {
     let table = router.addresses.of(interface).table6;
     let (prefix, path) = default_route(interface, addr);
-    if let Err(why) = router.add_route(table, prefix, Source::IP6_ND, &[path]) {
+    let added = router.add_route(table, prefix, Source::IP6_ND, &[path]);
+    if let Err(why) = &added {
         router
             .log
             .class("rd_cp", "default")
             .error(format_args!("no default route via {addr}: {why}"));
     }
+    added.is_ok()
 }
 
 fn remove_route(router: &mut Router, interface: InterfaceIndex, addr: Ipv6Addr) {
@@ -272,9 +286,27 @@ fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Cha
     }
 }
 
+/// Interfaces where routers or prefixes were refused.
+fn look(router: &mut Router, found: &mut Findings) {
+    let all = router.own::<Clients>().0.iter().filter(|(_, learned)| learned.refused > 0);
+    for (interface, learned) in all {
+        let text = format!(
+            "{} routers and prefixes of advertisements were refused: it has {MOST_ROUTERS} default \
+             routers and {MOST_ADDRESSES} addresses at most",
+            learned.refused
+        );
+        found.add(Severity::Warning, router.interfaces.name(interface.0), text);
+    }
+}
+
 fn register(parts: &mut Parts) -> Result<(), Refused> {
     let router = &mut *parts.router;
     router.insert(Clients::default());
+    router.check_health(Check {
+        name: "router-advertisements",
+        about: "interfaces learn from all routers of their link",
+        look,
+    });
     router.interfaces.observe(interface_changed);
     ra::observe(router, heard);
     let body = |router: &mut Router, _| match forget_old(router) {

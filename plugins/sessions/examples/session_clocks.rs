@@ -11,7 +11,7 @@ use wire::Protocol;
 
 type Sessions = Table<Flow4, Flow4, [u32; 4]>;
 
-const UDP: Class = Class { timeout: 300.0, may_be_evicted: false };
+const UDP: Class = Class { timeout: 300.0, may_be_evicted: false, goes_first: false };
 const KEYS: usize = 1 << 20;
 const ROUNDS: usize = 5;
 /// Keys that are looked up together: a full frame.

@@ -178,15 +178,40 @@ impl Ages {
         }
         None
     }
+    /// The record of a class that was heard before a time and is the oldest. At most `left` that
+    /// were heard since they were queued are queued again.
+    pub fn silent(
+        &mut self,
+        records: &mut impl Aged,
+        class: u8,
+        before: f64,
+        left: usize,
+    ) -> Option<u32> {
+        for _ in 0..left {
+            let oldest = self.0.get(usize::from(class))?.oldest;
+            let queued = records.link(oldest)?.queued;
+            let heard = records.heard(oldest);
+            if heard < before {
+                return Some(oldest);
+            }
+            if heard <= queued {
+                return None;
+            }
+            self.remove(records, oldest);
+            self.append(records, oldest, class);
+        }
+        None
+    }
     /// The record to go first when there is no room, of the `most` at the head of each list: one
-    /// that is over (true), or else the one of those that may be evicted that was silent longest.
+    /// that is over (true), or else the one of those that may be evicted that was silent longest,
+    /// of classes that go first if there is any.
     pub fn dispensable(
         &self,
         records: &mut impl Aged,
         now: f64,
         most: usize,
     ) -> Option<(u32, bool)> {
-        let mut best: Option<(f64, u32)> = None;
+        let mut best: Option<(bool, f64, u32)> = None;
         for List { class, oldest, .. } in &self.0 {
             let mut at = *oldest;
             for _ in 0..most {
@@ -196,12 +221,14 @@ impl Ages {
                 if now - heard > class.timeout {
                     return Some((at, true));
                 }
-                if class.may_be_evicted && best.is_none_or(|(than, _)| heard < than) {
-                    best = Some((heard, at));
+                let is_better =
+                    |(later, than, _): (bool, f64, u32)| (!class.goes_first, heard) < (later, than);
+                if class.may_be_evicted && best.is_none_or(is_better) {
+                    best = Some((!class.goes_first, heard, at));
                 }
                 at = newer;
             }
         }
-        best.map(|(_, at)| (at, false))
+        best.map(|(.., at)| (at, false))
     }
 }

@@ -5,8 +5,9 @@ use std::hint::select_unpredictable;
 use infra::cpu::prefetch;
 use zerocopy::FromZeros;
 
+use crate::flow::Direction;
 use crate::flow::Key;
-use crate::table::{Direction, SessionIndex, Table, named};
+use crate::table::{SessionIndex, Table, named};
 
 /// Keys that are looked up together.
 pub const KEYS: usize = 64;

@@ -101,7 +101,8 @@ impl<A: Address> Flow<A> {
     pub fn meeting(&self, seed: u64) -> u64 {
         let end = |address: &A, port: u16| {
             let [low, high] = address.words();
-            fold(low ^ seed, u64::from(port) ^ high.rotate_left(16) ^ MIX)
+            let high = u64::from(port) ^ high.rotate_left(16);
+            fold(low ^ seed, high ^ MIX ^ seed.rotate_left(17))
         };
         let both = end(&self.src, self.src_port).wrapping_add(end(&self.dst, self.dst_port));
         fold(both ^ u64::from(self.protocol), seed ^ MIX)
@@ -114,7 +115,12 @@ impl<A: Address> Key for Flow<A> {
         let [a, b, c, d, ends, protocol] = self.words();
         let addresses = match size_of::<A>() {
             4 => a ^ seed,
-            _ => fold(a ^ seed, b ^ MIX) ^ fold(c ^ MIX, d ^ seed).rotate_left(23),
+            // The secret is in both factors: no word that a stranger chooses makes one of them 0,
+            // which would take the other out of the hash.
+            _ => {
+                let [first, second] = [17, 41].map(|by| MIX ^ seed.rotate_left(by));
+                fold(a ^ seed, b ^ first) ^ fold(c ^ second, d ^ seed).rotate_left(23)
+            }
         };
         // Who does not know the seed does not know which flows of two protocols would meet.
         let protocol = protocol.wrapping_mul(seed | 1);
@@ -141,8 +147,30 @@ pub(crate) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// One direction of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// That of the packet that began it.
+    Forward = 0,
+    /// That of the answers.
+    Reverse = 1,
+}
+
+impl Direction {
+    /// The other one.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -175,6 +203,40 @@ mod tests {
             other.dst[at] ^= 0x80;
             assert_ne!((flow.hash(1), flow.meeting(1)), (other.hash(1), other.meeting(1)));
             assert!(flow.hash(1) != other.hash(1) && flow.meeting(1) != other.meeting(1));
+        }
+    }
+
+    proptest! {
+        /// Words that make a factor 0 where the secret is missing from it must not stop the others
+        /// from counting.
+        #[test]
+        fn no_word_of_a_strangers_choice_takes_the_others_out_of_a_hash(seed: u64) {
+            let turned = MIX.rotate_left(32);
+            let odd = [0, u64::MAX, MIX, turned, MIX ^ turned, MIX.rotate_left(48)];
+            let addr = |words: [u64; 2]| -> [u8; 16] {
+                (u128::from(words[0]) | u128::from(words[1]) << 64).to_ne_bytes()
+            };
+            for (fixed, varied) in (0..4).flat_map(|n| (0..4).map(move |m| (n, m))) {
+                if fixed == varied {
+                    continue;
+                }
+                for word in odd {
+                    let flows = (0..64_u64).map(|n| {
+                        let mut words = [1; 4];
+                        words[fixed] = word;
+                        words[varied] = n << 40 | n;
+                        let [a, b, c, d] = words;
+                        Flow6::new((addr([a, b]), 80), (addr([c, d]), 443), Protocol::TCP, 0)
+                    });
+                    let flows: Vec<_> = flows.collect();
+                    let count = |of: &dyn Fn(&Flow6) -> u64| {
+                        flows.iter().map(of).collect::<std::collections::HashSet<_>>().len()
+                    };
+                    prop_assert!(count(&|flow| flow.hash(seed)) > 60, "{fixed} {word:x} {varied}");
+                    let met = count(&|flow| flow.meeting(seed));
+                    prop_assert!(met > 60, "{fixed} {word:x} {varied}");
+                }
+            }
         }
     }
 }

@@ -89,12 +89,12 @@ use graph::NoAnswer;
 use net::{Configuration, Feature, Origin, Parts, Router};
 
 pub use either::{Found, KEYS, Sought};
-pub use flow::{Address, Flow, Flow4, Flow6, Key};
+pub use flow::{Address, Direction, Flow, Flow4, Flow6, Key};
 pub use packet::{ICMP_HEADER, Kind, Look, Seen};
 pub use rehome::{Affinity, Lost, Step, Strays};
 pub use session::{Counted, Session};
-pub use shared::{Lent, Sessions, VISIT, Walked};
-pub use table::{Class, Direction, End, GRACE, New, Refused, SessionIndex, Table};
+pub use shared::{Lent, Place, Sessions, VISIT, Walked};
+pub use table::{Class, End, GRACE, New, Refused, SessionIndex, Table};
 pub use usage::Usage;
 
 /// Session tables.

@@ -256,6 +256,48 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(found)
     }
+    /// The results of `judge` for some of the sessions, from a place on: `most` at most, so that a
+    /// control process may do something else in between. The place to go on at, `None` at the end.
+    ///
+    /// # Errors
+    /// When a thread does not answer.
+    pub fn walk_some<T: Send + 'static>(
+        &self,
+        router: &mut Router,
+        from: Place,
+        most: usize,
+        judge: impl Fn(usize, &mut Counted<F, R, D>) -> Walked<T> + Clone + Send + 'static,
+    ) -> Result<(Vec<T>, Option<Place>), NoAnswer> {
+        let (mut all, mut place, mut left) = (Vec::new(), from, most);
+        while left > 0 && place.thread < self.0.tables.len() {
+            let slice = Arc::new(Mutex::new((Vec::new(), 0, None)));
+            let (to, judge, Place { thread, at }) = (Arc::clone(&slice), judge.clone(), place);
+            self.visit(router, move |visited, table| {
+                if visited != thread {
+                    return;
+                }
+                let mut slice = to.lock().unwrap_or_else(PoisonError::into_inner);
+                let (found, seen, next) = &mut *slice;
+                *next = table.walk(at, left, |_, session| {
+                    *seen += 1;
+                    let Walked { keep, say } = judge(thread, session);
+                    found.extend(say);
+                    keep
+                });
+            })?;
+            let mut slice = slice.lock().unwrap_or_else(PoisonError::into_inner);
+            let (found, seen, next) = std::mem::take(&mut *slice);
+            all.extend(found);
+            match next {
+                Some(at) => return Ok((all, Some(Place { thread, at }))),
+                None => {
+                    (place, left) = (Place { thread: thread + 1, at: 0 }, left - seen.min(left))
+                }
+            }
+        }
+        let is_end = place.thread >= self.0.tables.len();
+        Ok((all, (!is_end).then_some(place)))
+    }
     /// Totals of the tables, by thread.
     ///
     /// # Errors
@@ -272,6 +314,13 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
         let rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(rows.clone())
     }
+}
+
+/// A place in the tables of all threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    thread: usize,
+    at: usize,
 }
 
 /// The fate of a session in a walk, and the item to return.

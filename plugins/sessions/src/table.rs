@@ -7,7 +7,7 @@ use net::prelude::*;
 use zerocopy::FromZeros;
 
 use crate::ages::{Ages, Link, State};
-use crate::flow::Key;
+use crate::flow::{Direction, Key};
 use crate::session::{Counted, Records, Rest, Session};
 use crate::usage::Usage;
 
@@ -22,26 +22,6 @@ const SOME: usize = 32;
 const MOST: usize = 1 << 30;
 /// Entries that a new table has room for.
 const FIRST: usize = 4096;
-
-/// One direction of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// That of the packet that began it.
-    Forward = 0,
-    /// That of the answers.
-    Reverse = 1,
-}
-
-impl Direction {
-    /// The other one.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Forward => Self::Reverse,
-            Self::Reverse => Self::Forward,
-        }
-    }
-}
 
 /// Names a session of a thread during its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +42,8 @@ pub struct Class {
     pub timeout: f64,
     /// Whether the oldest makes room for a new session when the table is full.
     pub may_be_evicted: bool,
+    /// Whether it does so before those of other classes, however long they were silent.
+    pub goes_first: bool,
 }
 
 /// A new session.
@@ -362,6 +344,16 @@ impl<F: Key, R: Key, D: Copy + FromZeros> Table<F, R, D> {
             }
         }
         is_short(&self.usage)
+    }
+    /// Ends the session of a class that was silent longest, if it was since before a time.
+    pub fn evict_silent(
+        &mut self,
+        class: u8,
+        before: f64,
+        mut gone: impl FnMut(End, &Counted<F, R, D>),
+    ) -> bool {
+        let found = self.ages.silent(&mut self.records, class, before, SOME);
+        found.inspect(|at| self.end(*at, End::Evicted, &mut gone)).is_some()
     }
     /// Room for one more, if a session can be freed.
     fn make_room(&mut self, now: f64, gone: &mut impl FnMut(End, &Counted<F, R, D>)) -> bool {

@@ -5,13 +5,13 @@
 //! again after a RST, or when both ends have sent a FIN; only a SYN from each end establishes it
 //! again, so that neither end alone keeps a closed one alive. The acknowledgment after these starts
 //! another connection ([`State::begins_again`]). A RST does not end a session at once: it may be
-//! forged, and data that still pass after it show so; but they wait out the shorter timeout as
-//! well.
+//! forged, and data that both ends still send after it show so and establish it again (RFC 7857
+//! section 2.2).
 
 use wire::tcp::Flags;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::table::Direction;
+use crate::flow::Direction;
 
 /// Connection flags.
 #[derive(
@@ -21,6 +21,7 @@ use crate::table::Direction;
 pub struct State(u8);
 
 const SYN: [u8; 2] = [1, 1 << 1];
+/// A FIN of either end; after a RST, whatever either has sent since.
 const FIN: [u8; 2] = [1 << 2, 1 << 3];
 const RST: u8 = 1 << 4;
 /// A SYN of either end since it was closed.
@@ -39,7 +40,7 @@ impl State {
     #[must_use]
     pub fn after(self, flags: Flags, direction: Direction) -> Self {
         let is_plain = flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) == 0;
-        if is_plain && self.0 & OPENED == 0 {
+        if is_plain && self.0 & (OPENED | RST) == 0 {
             return self;
         }
         self.changed(flags, direction)
@@ -59,11 +60,17 @@ impl State {
                 now |= SYN[from];
             }
         }
-        if flags.contains(Flags::FIN) {
+        if flags.contains(Flags::RST) {
+            return Self(now & !(FIN[0] | FIN[1]) | RST);
+        }
+        let is_reset = now & RST != 0;
+        if flags.contains(Flags::FIN) && !is_reset
+            || is_reset && flags.0 & (Flags::SYN.0 | Flags::FIN.0) == 0
+        {
             now |= FIN[from];
         }
-        if flags.contains(Flags::RST) {
-            now |= RST;
+        if is_reset && now & FIN[0] != 0 && now & FIN[1] != 0 {
+            now &= !(RST | FIN[0] | FIN[1]);
         }
         Self(now)
     }
@@ -155,8 +162,22 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_makes_it_transitory_and_data_do_not_undo_that() {
-        let reset = [OPEN.as_slice(), &[(Flags::RST, Reverse), (Flags(0x18), Forward)]].concat();
-        assert!(!after(&reset).is_established());
+    fn a_reset_makes_it_transitory_until_both_ends_go_on() {
+        let data = Flags(0x18);
+        let then = |more: &[(Flags, Direction)]| {
+            after(&[OPEN.as_slice(), &[(Flags::RST, Reverse)], more].concat())
+        };
+        assert!(!then(&[(data, Forward), (data, Forward)]).is_established());
+        assert!(!then(&[(data, Reverse), (Flags::FIN, Forward)]).is_established());
+        assert!(then(&[(data, Forward), (data, Reverse)]).is_established());
+        // Each RST requires that again, and what is closed by both ends stays so.
+        assert!(!then(&[(data, Forward), (Flags::RST, Forward), (data, Reverse)]).is_established());
+        let closed = [(Flags::FIN, Forward), (Flags::FIN, Reverse)];
+        let again = then(&[(data, Forward), (data, Reverse), closed[0], closed[1]]);
+        assert_eq!(again.name(), "closing");
+        assert!(!again.after(data, Forward).after(data, Reverse).is_established());
+        // A connection that was never open is not opened so.
+        let never = [OPEN[0], (Flags::RST, Reverse), (data, Forward), (data, Reverse)];
+        assert!(!after(&never).is_established());
     }
 }

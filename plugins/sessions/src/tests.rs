@@ -7,8 +7,8 @@ use wire::Protocol;
 
 use super::*;
 
-const UDP: Class = Class { timeout: 10.0, may_be_evicted: false };
-const SHORT: Class = Class { timeout: 2.0, may_be_evicted: true };
+const UDP: Class = Class { timeout: 10.0, may_be_evicted: false, goes_first: false };
+const SHORT: Class = Class { timeout: 2.0, may_be_evicted: true, goes_first: false };
 
 type T = Table<Flow4, Flow4, u32>;
 
@@ -54,6 +54,51 @@ fn what_is_silent_for_its_timeout_is_over_and_what_is_heard_is_not() {
     assert_eq!(gone, [1]);
     t.expire(19.1 + GRACE, 8, |_, s| gone.push(s.data));
     assert_eq!((gone, t.usage().sessions), (vec![1, 2], 0));
+}
+
+#[test]
+fn a_class_that_goes_first_makes_room_before_older_ones_of_others() {
+    let stays = Class { timeout: 100.0, may_be_evicted: true, goes_first: false };
+    let first = Class { timeout: 5.0, goes_first: true, ..stays };
+    for classes in [[stays, first], [first, stays]] {
+        let mut t: T = Table::new(4, &classes, 77).unwrap();
+        let [stays, first] = [u8::from(classes[0] == first), u8::from(classes[1] == first)];
+        let mut gone = Vec::new();
+        let mut add = |t: &mut T, n, class, now| {
+            t.insert(new(n, class), now, |end, s| gone.push((end, s.data))).unwrap();
+            std::mem::take(&mut gone)
+        };
+        for (n, class) in [(1, stays), (2, stays), (3, first), (4, first)] {
+            assert_eq!(add(&mut t, n, class, f64::from(n)), []);
+        }
+        // A flood of new ones is among itself; only without any do others go.
+        assert_eq!(add(&mut t, 5, first, 5.0), [(End::Evicted, 3)]);
+        assert_eq!(add(&mut t, 6, stays, 5.5), [(End::Evicted, 4)]);
+        assert_eq!(add(&mut t, 7, stays, 5.6), [(End::Evicted, 5)]);
+        assert_eq!(add(&mut t, 8, first, 5.7), [(End::Evicted, 1)]);
+        assert_eq!(add(&mut t, 9, first, 5.8), [(End::Evicted, 8)]);
+    }
+}
+
+#[test]
+fn the_silent_ones_of_a_class_make_room_and_no_others() {
+    let mut t = table(10);
+    let at = |t: &mut T, n, class, now| t.insert(new(n, class), now, |_, _| ()).unwrap();
+    let (first, second) = (at(&mut t, 1, 0, 0.0), at(&mut t, 2, 0, 1.0));
+    at(&mut t, 3, 1, 0.0);
+    t.passed(first, 100, 5.0);
+    let mut gone = Vec::new();
+    let mut evict = |t: &mut T, before| {
+        let was = gone.len();
+        let done = t.evict_silent(0, before, |end, s| gone.push((end, s.data)));
+        assert_eq!(done, gone.len() > was);
+        done.then(|| gone.last().copied().unwrap())
+    };
+    assert_eq!(evict(&mut t, 1.0), None);
+    assert_eq!(evict(&mut t, 2.0), Some((End::Evicted, 2)), "the other was heard since");
+    assert_eq!((evict(&mut t, 2.0), t.at(second).is_some()), (None, false));
+    assert_eq!(evict(&mut t, 6.0), Some((End::Evicted, 1)));
+    assert_eq!((evict(&mut t, 6.0), t.usage().sessions), (None, 1));
 }
 
 #[test]

@@ -116,6 +116,8 @@ struct Sfdp {
     timeouts: Registered<(usize, &'static str, u32)>,
     /// Timeouts of the classes of sessions; the first is that of sessions that end at once.
     classes: Vec<f64>,
+    /// Those that are timeouts of sessions without an answer for some tenant.
+    embryonic: BTreeSet<u32>,
     core: Core,
     owners: Exact,
     translator: nat::Translator,
@@ -140,7 +142,7 @@ fn state(router: &mut Router, limits: Limits) -> io::Result<Sfdp> {
     let (core, owners) = Core::new(
         router,
         limits.sessions,
-        &tenant::classes(&classes),
+        &tenant::classes(&classes, &BTreeSet::new()),
         (tenants.reader(), edges.reader()),
         counters,
     )?;
@@ -155,6 +157,7 @@ fn state(router: &mut Router, limits: Limits) -> io::Result<Sfdp> {
         by_id: BTreeMap::new(),
         timeouts: Registered::default(),
         classes,
+        embryonic: BTreeSet::new(),
         core,
         owners,
         translator: nat::Translator::new(pools.reader()),

@@ -55,6 +55,16 @@ pub const BUILT_IN: [Service; 8] = {
     ]
 };
 
+/// The services that packets of a session visit: as in the original, TCP's are checked where others
+/// have their lifecycle.
+pub fn of_session(bits: u64, protocol: Protocol) -> u64 {
+    let [lifecycle, check] = [1 << BUILT_IN[1].bit, 1 << BUILT_IN[2].bit];
+    match protocol == Protocol::TCP && bits & lifecycle != 0 {
+        true => bits & !lifecycle | check,
+        false => bits,
+    }
+}
+
 /// Bits of services of other plugins.
 const OPEN: std::ops::Range<u8> = 12..28;
 
@@ -139,7 +149,7 @@ impl Registry {
     /// All services, in the order that packets pass them.
     pub fn services(&self) -> Vec<Service> {
         let mut all: Vec<_> = self.services.iter().copied().collect();
-        all.sort_by_key(|service| service.bit);
+        all.order_by_key(|service| service.bit);
         all
     }
     /// A service by the name of its node.

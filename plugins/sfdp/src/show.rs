@@ -7,6 +7,7 @@ use sessions::{Flow, Walked};
 use super::Sfdp;
 use super::error::Error;
 use super::messages::SfdpSessionKey;
+use super::service::of_session;
 use super::session::{Family, Ip4, Ip6, One, thread_of};
 use super::tenant::{self, DETOURS, Tenant};
 use super::user::User;
@@ -88,7 +89,7 @@ impl Row {
             protocol: session.forward.protocol(),
             state: data.state,
             remaining: (timeout - (now - session.heard())).max(0.0),
-            services: data.services,
+            services: data.services.map(|bits| of_session(bits, session.forward.protocol())),
             tcp: data.tcp.flags(),
             passed: [forward, [bytes, packets]],
             keys: [Some(Key::of(&session.forward)), second].into_iter().flatten().collect(),
@@ -272,24 +273,27 @@ struct Detail {
 impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = &self.session;
-        writeln!(f, "session id: 0x{:x}", row.id)?;
-        writeln!(f, "  index: {}", row.number)?;
-        writeln!(f, "  thread: {}", row.thread)?;
+        writeln!(f, "  session id: 0x{:x}", row.id)?;
+        writeln!(f, "  thread index: {}", row.thread)?;
+        writeln!(f, "  session index: {}", row.number)?;
         writeln!(f, "  tenant id: {}", row.tenant)?;
         writeln!(f, "  type: {}", row.kind())?;
-        writeln!(f, "  protocol: {}", row.protocol)?;
-        writeln!(f, "  state: {}", row.state())?;
-        writeln!(f, "  expires after: {:.3} s", row.remaining)?;
-        for (key, name) in row.keys.iter().zip(["primary", "secondary"]) {
+        for key in &row.keys {
             let from = end(key.initiator, key.initiator_port);
             let to = end(key.responder, key.responder_port);
-            writeln!(f, "  {name} key: context {} {from} -> {to}", key.context)?;
+            writeln!(f, "  specification: {}\t{from}\t-> {to}", row.protocol)?;
         }
-        for (direction, name) in ["forward", "reverse"].into_iter().enumerate() {
-            writeln!(f, "  {name} flow:")?;
-            writeln!(f, "    bytes: {}", row.passed[direction][0])?;
-            writeln!(f, "    packets: {}", row.passed[direction][1])?;
-            writeln!(f, "    services: {}", self.services[direction].join(" "))?;
+        writeln!(f, "  state: {}", row.state())?;
+        writeln!(f, "  expires after: {:.6}s\n", row.remaining)?;
+        let directions = ["forward", "reverse"];
+        for (services, name) in self.services.iter().zip(directions) {
+            write!(f, "  {name} service chain: ")?;
+            services.iter().try_for_each(|service| write!(f, "{service},"))?;
+            writeln!(f)?;
+        }
+        writeln!(f, "  counters:")?;
+        for ([bytes, packets], name) in row.passed.iter().zip(directions) {
+            writeln!(f, "    {name} flow:\n      bytes: {bytes}\n      packets: {packets}")?;
         }
         Ok(())
     }

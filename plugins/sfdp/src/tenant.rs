@@ -116,7 +116,7 @@ pub fn add_timeout(router: &mut Router, name: &'static str, seconds: u32) -> Res
     let is_free = |at: &usize| known.iter().all(|(used, ..)| used != at);
     let at = (0..MOST_TIMEOUTS).find(is_free).ok_or(Error::TooManyTimeouts)?;
     router.own_mut::<Sfdp>().timeouts.push((at, name, seconds));
-    let class = class_of(router, seconds)?;
+    let class = class_of(router, at, seconds)?;
     let sfdp = router.own_mut::<Sfdp>();
     let tenants: Vec<_> = sfdp.tenants.iter().map(|(n, tenant)| (n, tenant.clone())).collect();
     for (number, mut tenant) in tenants {
@@ -128,13 +128,17 @@ pub fn add_timeout(router: &mut Router, name: &'static str, seconds: u32) -> Res
 
 /// The class of sessions with a timeout. When all classes are in use, one that no tenant has any
 /// more becomes that.
-fn class_of(router: &mut Router, seconds: u32) -> Result<u8, Error> {
+fn class_of(router: &mut Router, kind: usize, seconds: u32) -> Result<u8, Error> {
     let sfdp = router.own_mut::<Sfdp>();
     let timeout = f64::from(seconds);
-    if let Some(at) = sfdp.classes.iter().skip(1).position(|class| *class == timeout) {
+    let has_changed = kind == EMBRYONIC && sfdp.embryonic.insert(seconds);
+    let known = sfdp.classes.iter().skip(1).position(|class| *class == timeout);
+    if let Some(at) = known.filter(|_| !has_changed) {
         return Ok(at as u8 + 1);
     }
-    let at = if sfdp.classes.len() < MOST_CLASSES {
+    let at = if let Some(at) = known {
+        at + 1
+    } else if sfdp.classes.len() < MOST_CLASSES {
         sfdp.classes.push(timeout);
         sfdp.classes.len() - 1
     } else {
@@ -146,7 +150,8 @@ fn class_of(router: &mut Router, seconds: u32) -> Result<u8, Error> {
         sfdp.classes[at] = timeout;
         at
     };
-    let (classes, core) = (classes(&sfdp.classes), sfdp.core.clone());
+    let classes = classes(&sfdp.classes, &sfdp.embryonic);
+    let core = sfdp.core.clone();
     let of = |done: Result<(), _>| done.map_err(|_| Error::NoAnswer);
     of(Ip4::of(&core).set_classes(router, classes.clone()))?;
     of(Ip6::of(&core).set_classes(router, classes.clone()))?;
@@ -154,9 +159,14 @@ fn class_of(router: &mut Router, seconds: u32) -> Result<u8, Error> {
     Ok(at as u8)
 }
 
-/// Timeouts as classes of sessions.
-pub fn classes(timeouts: &[f64]) -> Vec<Class> {
-    timeouts.iter().map(|&timeout| Class { timeout, may_be_evicted: true }).collect()
+/// Timeouts as classes of sessions. Those of sessions without an answer yet, which any
+/// host can make, make room first.
+pub fn classes(timeouts: &[f64], embryonic: &BTreeSet<u32>) -> Vec<Class> {
+    let class = |&timeout: &f64| {
+        let goes_first = embryonic.contains(&(timeout as u32));
+        Class { timeout, may_be_evicted: true, goes_first }
+    };
+    timeouts.iter().map(class).collect()
 }
 
 /// A tenant by its id, with its number.
@@ -196,7 +206,7 @@ pub fn add(router: &mut Router, id: u32, context: Option<u32>) -> Result<(), Err
     let (mut all, mut of_class) = ([0; MOST_TIMEOUTS], [AT_ONCE; MOST_TIMEOUTS]);
     for (at, _, seconds) in timeouts(router) {
         all[at] = seconds;
-        of_class[at] = class_of(router, seconds)?;
+        of_class[at] = class_of(router, at, seconds)?;
     }
     let sfdp = router.own_mut::<Sfdp>();
     let drop = sfdp.registry.named(DROP).map_or(0, |service| 1 << service.bit);
@@ -286,7 +296,7 @@ pub fn set_services(
 pub fn set_timeout(router: &mut Router, id: u32, at: usize, seconds: u32) -> Result<(), Error> {
     tenant(router, id)?;
     timeouts(router).iter().find(|(of, ..)| *of == at).ok_or(Error::NoTimeout(at))?;
-    let class = class_of(router, seconds)?;
+    let class = class_of(router, at, seconds)?;
     change(router, id, |tenant| (tenant.timeouts[at], tenant.classes[at]) = (seconds, class))
 }
 

@@ -183,6 +183,7 @@ macro_rules! sampling {
 
         impl Node for $node {
             const NAME: &'static str = $name;
+            const COUNTED_AT: &'static str = if $is_sent { RECEIVED } else { "" };
             const EXPLAINABLE: bool = true;
             const READS_BYTES: bool = false;
             type Next = Continue;
@@ -221,6 +222,8 @@ fn framed<'p>(p: &'p Buffer<'_>) -> Option<&'p [u8]> {
 
 impl Node for Discards {
     const NAME: &'static str = DROPPED;
+    // As in the original, where all is counted at one node.
+    const COUNTED_AT: &'static str = RECEIVED;
     const EXPLAINABLE: bool = true;
     const DROP: &'static str = "drop";
     const READS_BYTES: bool = false;

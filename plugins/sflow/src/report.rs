@@ -6,7 +6,7 @@ use net::prelude::*;
 
 use super::channel::Channel;
 use super::message::{self, Counters, Group, Header};
-use super::node::{Count, Discard, Discards, Received, Sample, Sent, Start};
+use super::node::{Count, Discard, Received, Sample, Start};
 use super::{settings, watched};
 
 const PROCESS: &str = "sflow-process-samples";
@@ -122,12 +122,10 @@ fn count(router: &mut Router) {
     let pending = std::mem::take(&mut router.own_mut::<Reporter>().pending);
     let [[received, not_received], [sent, not_sent], [dropped, not_dropped]] = pending;
     let engine = &mut router.engine;
-    engine.count_at::<Received>(Count::Sent, received);
-    engine.count_at::<Received>(Count::NotSent, not_received);
-    engine.count_at::<Sent>(Count::Sent, sent);
-    engine.count_at::<Sent>(Count::NotSent, not_sent);
-    engine.count_at::<Discards>(Count::DiscardSent, dropped);
-    engine.count_at::<Discards>(Count::DiscardNotSent, not_dropped);
+    engine.count_at::<Received>(Count::Sent, received + sent);
+    engine.count_at::<Received>(Count::NotSent, not_received + not_sent);
+    engine.count_at::<Received>(Count::DiscardSent, dropped);
+    engine.count_at::<Received>(Count::DiscardNotSent, not_dropped);
 }
 
 /// Tells how interfaces are.

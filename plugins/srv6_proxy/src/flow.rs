@@ -336,7 +336,7 @@ pub fn add(
     proxies: SlabReader<Proxy>,
     backs: &SlabReader<Back<{ Style::FLOW }>>,
 ) -> Result<(), Refused> {
-    let classes = [Class { timeout: IDLE, may_be_evicted: true }];
+    let classes = [Class { timeout: IDLE, may_be_evicted: true, goes_first: false }];
     let all: All = Sessions::new(router, LIMIT, &classes).map_err(refuse)?;
     let engine = &mut router.engine;
     let to = || (backs.clone(), all.clone());

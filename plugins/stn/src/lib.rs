@@ -1,5 +1,6 @@
 //! "Steals the NIC" (STN): an interface that the router took from its host. Packets to an address
-//! of a rule that no local protocol takes leave by the rule's interface unchanged, for that host.
+//! of a rule that no local protocol takes leave by the rule's interface for that host, unchanged
+//! but for the addresses of their frame.
 //!
 //! While there are rules for an IP version, packets to ports without a listener are punted instead
 //! of being answered with an ICMP error, and `stn-ip4-punt` or `stn-ip6-punt` sees them first.

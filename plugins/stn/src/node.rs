@@ -85,10 +85,16 @@ impl<V: Handing> Node for ToInterface<V> {
     }
 }
 
-/// Puts the layer 2 header back that a packet came with; false when it came with none.
+/// Addresses of the frames: of the host, which is to have it, and of the router. As in VPP.
+const ADDRESSES: [u8; 12] = [0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1];
+
+/// Puts the layer 2 header back that a packet came with, with other addresses; false when it came
+/// with none.
 fn give_back(p: &mut Buffer<'_>) -> bool {
     let back = usize::try_from(p.offset() - p.l2_offset()).ok();
-    p.flags().has(Flags::L2) && back.is_some_and(|n| p.prepend(n).is_some())
+    let back = back.filter(|_| p.flags().has(Flags::L2)).and_then(|n| p.prepend(n));
+    let addresses = back.and_then(|header| header.first_chunk_mut());
+    addresses.map(|addresses| *addresses = ADDRESSES).is_some()
 }
 
 /// The trace record of the node.

@@ -172,7 +172,7 @@ pub fn send(router: &mut Router, message: &Message<'_>) {
         end -= 1;
     }
     text.truncate(end);
-    let [from, to] = [(sender.src, PORT), (sender.collector, sender.port)];
+    let [from, to] = [sender.src, sender.collector].map(|addr| (addr, sender.port));
     if let Some(packet) = datagram(from, to, text.as_bytes(), true) {
         send_own(router, table, packet);
     }

@@ -187,7 +187,7 @@ fn traced(router: &mut Router) -> Result<Vec<Traced>, Error> {
         ..path
     };
     let mut paths: Vec<_> = paths.into_iter().map(named).collect();
-    paths.sort_by_key(|path| std::cmp::Reverse(path.packets.len()));
+    paths.order_by_key(|path| std::cmp::Reverse(path.packets.len()));
     Ok(paths)
 }
 

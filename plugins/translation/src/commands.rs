@@ -11,7 +11,7 @@ use crate::words::{NewTimeouts, Sides, below, end, protocol};
 
 /// Words that the commands of a kind begin with.
 pub struct Words {
-    /// Those of most.
+    /// First words of most commands.
     pub kind: &'static str,
     /// To enable it.
     pub plugin: &'static str,
@@ -64,7 +64,7 @@ pub trait Commands: Kind {
     const WORDS: Words;
     /// Usage line of the command that enables it.
     const USAGE: &'static str;
-    /// Words behind an interface that translates what it sends.
+    /// Words after an interface whose transmitted packets are translated.
     const OUTPUT: &'static str;
 
     /// Takes an option of the command that enables it, which others do not have.
@@ -233,10 +233,10 @@ impl<K: Commands> SetMapping<K> {
         let (mapping, is_add) = mapping(args, form, K::HAS_FAR_END)?;
         Ok(Self(mapping, is_add, PhantomData))
     }
-    /// Carries it out; says how many sessions it ended.
+    /// Runs it; returns the number of ended sessions.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The errors of the request.
     pub fn carry_out(self, router: &mut Router) -> Result<Output, CliError> {
         let is_add = self.1;
         let ended = Nat::<K>::put_mapping(router, self.0, is_add)?;

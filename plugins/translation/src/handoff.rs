@@ -47,7 +47,7 @@ impl Threads {
         strays
             .map_or_else(|| self.at(affinity.hash()), |s| s.thread(affinity, |hash| self.at(hash)))
     }
-    /// The thread that has what goes by a hash, as `Frame::thread_of` says.
+    /// The thread for a hash, as `Frame::thread_of` returns it.
     #[inline(always)]
     pub fn at(&self, hash: u64) -> usize {
         self.all[(hash % self.count) as usize]

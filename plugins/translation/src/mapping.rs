@@ -13,7 +13,7 @@ pub enum Twice {
     No,
     /// Always.
     Always,
-    /// Where it is the local host itself.
+    /// Only if the destination is the local host itself.
     ToItself,
 }
 
@@ -33,7 +33,7 @@ pub struct Local {
 /// A mapping that stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The hosts behind it: one, or several that share the load.
+    /// The inside hosts: one, or several that share the load.
     pub locals: Vec<Local>,
     /// Whether the hosts share the load, even if it is one.
     pub is_balanced: bool,
@@ -59,7 +59,7 @@ pub struct Mapping {
     pub tag: String,
 }
 
-/// Of an address, to no host yet.
+/// A mapping of an address, without a host yet.
 impl Default for Mapping {
     fn default() -> Self {
         Self {

@@ -74,7 +74,7 @@ pub fn mapping(
     Ok((new, is_add))
 }
 
-/// A protocol, behind the word that says so where there may be one.
+/// A protocol, after its keyword where there may be one.
 fn protocol_of(args: &mut Args<'_>, form: Form) -> Result<Option<Protocol>, CliError> {
     let is_said = form != Form::Identity && args.keyword("protocol");
     match protocol(args) {
@@ -249,6 +249,18 @@ fn text(m: &Mapping, router: &Router) -> String {
         };
         format!("local {}{} vrf {}{part}", l.addr, port(l.port), l.vrf)
     });
+    if let [local] = &m.locals[..]
+        && !m.is_identity
+        && !m.is_balanced
+    {
+        let (from, to) = (port(local.port), port(m.port));
+        let protocol = protocol.to_uppercase();
+        let space = if protocol.is_empty() { "" } else { " " };
+        return format!(
+            "{space}{protocol} local {}{from} external {external}{to} vrf {}{twice}{only}",
+            local.addr, local.vrf
+        );
+    }
     let locals: Vec<_> = locals.collect();
     let kind = if m.is_identity { "identity mapping " } else { "" };
     let external = format!("external {external}{}", port(m.port));

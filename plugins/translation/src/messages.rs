@@ -83,7 +83,7 @@ impl<K: Kind> Nat<K> {
     }
 }
 
-/// A mapping that stays, behind its flags.
+/// A static mapping, after its flags.
 #[derive(Fields)]
 pub struct StaticFields {
     /// the host
@@ -104,7 +104,7 @@ pub struct StaticFields {
     pub tag: Text<64>,
 }
 
-/// An address that stays as it is, behind its flags.
+/// An identity mapping, after its flags.
 #[derive(Fields)]
 pub struct IdentityFields {
     /// the address

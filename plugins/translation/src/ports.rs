@@ -16,7 +16,7 @@ pub fn stride(random: u64, count: u32) -> u32 {
     (first..).step_by(2).find(|n| is_coprime(*n)).unwrap_or(1)
 }
 
-/// Number of values that the bits behind an identifier have.
+/// Number of values of the bits after an identifier.
 fn lows(offset: u8) -> u32 {
     ((1 << offset) - 1).max(1)
 }
@@ -31,7 +31,7 @@ pub enum PortSet {
     /// counted from the other end): any bits, then `len` bits that are `psid`, then `offset` bits
     /// that are not all 0.
     Psid {
-        /// Bits behind the identifier.
+        /// Bits after the identifier.
         offset: u8,
         /// Bits of the identifier.
         len: u8,

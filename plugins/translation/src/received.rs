@@ -9,7 +9,7 @@ use net::fib::{Path, TableIndex, Target};
 use net::interface::InterfaceIndex;
 use wire::Ip4Prefix;
 
-/// Priority of their routes: behind those of operators.
+/// Priority of their routes: lower than that of operators' routes.
 const PRIORITY: u8 = 0xf0;
 
 /// Addresses in tables, with an interface that they stand in for.

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::mapping::{self, Mapping};
 use crate::pool::PoolAddress;
 use crate::role::{self, Role};
-use crate::session::{BYPASS, Timeouts};
+use crate::session::Timeouts;
 use crate::state::{Kind, Nat};
 use crate::words::Sides;
 
@@ -120,8 +120,8 @@ impl<K: Kind> Nat<K> {
         let gone = Self::change(router, |s| mapping::remove(&mut s.mappings, &mapping))?;
         Self::release_mapping(router, &gone)
     }
-    /// Enables or disables forwarding of packets without a translation; disabling deletes the
-    /// sessions of such packets.
+    /// Enables or disables forwarding of packets without a translation. Sessions of such packets
+    /// stay until their timeout, as in VPP.
     ///
     /// # Errors
     /// [`Error`].
@@ -129,11 +129,7 @@ impl<K: Kind> Nat<K> {
         Self::change(router, |s| {
             s.is_forwarding = is_forwarding;
             Ok(())
-        })?;
-        if !is_forwarding {
-            Self::remove_sessions(router, |session| session.data.is(BYPASS))?;
-        }
-        Ok(())
+        })
     }
     /// Sets the maximum segment size of TCP.
     ///

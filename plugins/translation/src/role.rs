@@ -5,7 +5,7 @@ use net::prelude::*;
 
 use crate::error::Error;
 
-/// The node that gives fragments that are sent the ports of the first.
+/// The node that gives transmitted fragments the ports of the first one.
 const FRAGMENTS_SENT: &str = "ip4-sv-reassembly-output-feature";
 
 /// NAT of a kind on an interface.

@@ -42,8 +42,11 @@ impl Default for Timeouts {
 impl Timeouts {
     /// The classes with these timeouts.
     pub fn classes(self) -> Vec<Class> {
-        let class =
-            |timeout: u32, may_be_evicted| Class { timeout: timeout.into(), may_be_evicted };
+        let class = |timeout: u32, may_be_evicted| Class {
+            timeout: timeout.into(),
+            may_be_evicted,
+            goes_first: false,
+        };
         vec![
             class(self.udp, false),
             class(self.established, false),
@@ -235,13 +238,16 @@ pub type Counters = [Rows<Counter>; 5];
 /// Position of what is dropped.
 pub const DROPS: usize = 4;
 
-/// The counter of a kind of packet.
+/// Position of ICMP.
+pub const ICMPS: usize = 2;
+
+/// The counter of a packet: an ICMP error counts as ICMP, whatever it is about.
 #[inline(always)]
-pub fn counter_of(protocol: Protocol) -> usize {
-    match protocol {
-        Protocol::TCP => 0,
-        Protocol::UDP => 1,
-        Protocol::ICMP => 2,
+pub fn counter_of<A: sessions::Address>(seen: &Seen<A>) -> usize {
+    match (seen.kind, seen.flow.protocol()) {
+        (Kind::Error(_), _) | (_, Protocol::ICMP | Protocol::ICMP6) => ICMPS,
+        (_, Protocol::TCP) => 0,
+        (_, Protocol::UDP) => 1,
         _ => 3,
     }
 }

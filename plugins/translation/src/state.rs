@@ -28,7 +28,7 @@ pub trait Kind: Sized + 'static {
     type Config: Clone + Default + Send + Sync + 'static;
     /// Data shared by the nodes.
     type Core: Clone + Send + Sync + 'static;
-    /// Sessions of a thread, unless the operator says otherwise.
+    /// Default limit of sessions of a thread.
     const SESSIONS: u32;
     /// Name.
     const NAME: &'static str;
@@ -50,9 +50,9 @@ pub trait Kind: Sized + 'static {
     fn configure(router: &Router, settings: &Settings<Self>) -> Self::Config;
     /// Addresses outside that sessions have.
     fn outside(config: &Self::Config) -> Outside;
-    /// Notes on a thread that a session ended there, or went over to another one.
+    /// Records on a thread that a session ended there or moved to another one.
     fn ended(core: &Self::Core, thread: usize, gone: &NatSession);
-    /// Notes on a thread that a session came over from another one.
+    /// Records on a thread that a session moved there from another one.
     fn came(core: &Self::Core, thread: usize, session: &NatSession);
     /// Says how many sessions a thread has.
     fn show_totals(core: &Self::Core, thread: usize, table: &NatTable);
@@ -81,13 +81,13 @@ pub struct Settings<K: Kind> {
     pub timeouts: Timeouts,
     /// TCP MSS.
     pub mss: Option<u16>,
-    /// The table of hosts, unless the interface says another.
+    /// Default table of hosts.
     pub inside_vrf: u32,
-    /// The table of far ends, unless the interface says another.
+    /// Default table of far ends.
     pub outside_vrf: u32,
     /// Maximum sessions per thread; 0 for the default.
     pub sessions: u32,
-    /// Those of the kind.
+    /// The errors of the kind.
     pub more: K::More,
 }
 
@@ -317,11 +317,11 @@ impl<K: Kind> Nat<K> {
         Self::tell(router, &sessions, &gone);
         Ok(gone.len())
     }
-    /// Tells of ends, and says how many sessions are left.
+    /// Reports ended sessions; returns the number of remaining ones.
     fn tell(router: &mut Router, sessions: &NatSessions, gone: &[NatSession]) {
         K::tell(router, gone);
         let core = router.own::<Self>().core.clone();
-        // A thread that does not answer says so when it is asked the next time.
+        // A thread that does not answer is reported at the next request.
         let _ = sessions.visit(router, move |thread, table| K::show_totals(&core, thread, table));
     }
     /// Sessions of each thread, and the room for them.
@@ -418,7 +418,7 @@ impl<K: Kind> Nat<K> {
             }
         })
     }
-    /// Follows changes of interfaces: one that goes takes what hangs on it along.
+    /// Follows changes of interfaces: state of a deleted interface is deleted with it.
     pub fn interface_changed(router: &mut Router, interface: InterfaceIndex, change: Change) {
         if router.state::<Self>().is_none() {
             return;

@@ -84,7 +84,7 @@ pub fn began(users: &mut Counts, host: Host, is_static: bool) {
     *(if is_static { &mut user.fixed } else { &mut user.dynamic }) += 1;
 }
 
-/// Counts a session that came from another thread, after those that began before it.
+/// Counts a session moved from another thread, after those that began before it.
 pub fn came(users: &mut Counts, host: Host, is_static: bool, flow: Flow4) {
     began(users, host, is_static);
     if !is_static && let Some(user) = users.get_mut(&host) {

@@ -17,7 +17,7 @@ pub fn workers(all: &[ThreadInfo]) -> Vec<String> {
     below(&format!("{} workers", all.len()), lines)
 }
 
-/// How full the tables of sessions are, by thread, and what became of sessions.
+/// Usage of the session tables by thread, and counts of session events.
 pub fn hash_tables(all: &[Usage], has_detail: bool) -> Vec<String> {
     let line = |(thread, u): (usize, &Usage)| {
         let Usage { sessions, limit, bytes, made, expired, evicted, refused, .. } = u;
@@ -49,7 +49,7 @@ pub fn word(protocol: Protocol) -> &'static str {
 /// `ADDRESS:PORT`.
 ///
 /// # Errors
-/// It is missing, or something else.
+/// It is missing or invalid.
 pub fn end(args: &mut Args<'_>, what: &str) -> Result<(Ipv4Addr, u16), Error> {
     let bad = args.error(format_args!("{what} is an address and a port: 192.0.2.1:80"));
     let word = args.word().ok_or_else(|| args.error(format_args!("missing {what}")))?;

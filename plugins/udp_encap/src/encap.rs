@@ -76,12 +76,10 @@ impl<const PLACE: usize> Node for Encap<PLACE> {
                     return Ok(Next::To(to.again[PLACE]));
                 }
                 let len = p.total_len() as u64;
-                hop.put_in_front(p).ok_or(Error::NoEncap)?;
+                hop.enclose(p).ok_or(Error::NoEncap)?;
                 if let Some(counter) = counters.get(index as usize) {
                     counter.add(1, len);
                 }
-                // The outer header is made here: it has all its hops, and may be cut.
-                p.add_flags(Flags::LOCAL);
                 p.clear_flags(Flags::POPPED);
                 p.trace(|_| Put { index });
                 Ok(Next::To(this.stacked.onward(hop, epoch).take(p)))

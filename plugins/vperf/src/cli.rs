@@ -2,7 +2,7 @@
 
 use control::cli::{Cli, Command, Error, Task};
 use control::config::Size;
-use host_stack::{Endpoint, Options, attach, detach, listen};
+use host_stack::{Endpoint, Options, detach, serve};
 use net::Router;
 
 use crate::Servers;
@@ -34,6 +34,12 @@ struct ServerCommand {
     secret: Option<u64>,
     /// accepted for compatibility
     private_segment_size: Option<Size>,
+    /// accepted: FIFOs grow as they fill
+    #[keyword("prealloc-fifos")]
+    _prealloc_fifos: Option<u32>,
+    /// accepted: there is no TLS
+    #[keyword("tls-engine")]
+    _tls_engine: Option<u32>,
     /// stop the server
     stop: bool,
 }
@@ -68,6 +74,18 @@ struct ClientCommand {
     syn_timeout: Option<f64>,
     /// timeout in seconds for the test after that; default 20
     test_timeout: Option<f64>,
+    /// accepted: FIFOs grow as they fill
+    #[keyword("preallocate-fifos")]
+    _preallocate_fifos: bool,
+    /// accepted: tables grow as needed
+    #[keyword("preallocate-sessions")]
+    _preallocate_sessions: bool,
+    /// accepted: all sessions connect at once
+    #[keyword("client-batch")]
+    _client_batch: Option<u32>,
+    /// accepted: there is no TLS
+    #[keyword("tls-engine")]
+    _tls_engine: Option<u32>,
     /// accepted for compatibility
     verbose: bool,
 }
@@ -108,11 +126,7 @@ fn server(router: &mut Router, c: ServerCommand) -> Result<(), Error> {
     let uri = c.uri.map_or_else(|| URI.parse(), Ok).map_err(failed)?;
     let options = options(c.fifo_size, c.appns, c.secret)?;
     let make = |_| -> Box<dyn host_stack::Application> { Box::new(Server::default()) };
-    let app = attach(router, "vperf-server", options, make).map_err(failed)?;
-    if let Err(why) = listen(router, app, uri, true) {
-        detach(router, app);
-        return Err(failed(why));
-    }
+    let (app, _) = serve(router, "vperf-server", options, uri, make).map_err(failed)?;
     router.own_mut::<Servers>().0 = Some(app);
     Ok(())
 }

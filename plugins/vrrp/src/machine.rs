@@ -17,6 +17,11 @@ pub const PROCESS: &str = "vrrp-periodic-process";
 /// receive one within that time.
 const EARLY: f64 = 0.98;
 
+/// Answers of a master to others in one of its intervals.
+const MOST_ANSWERS: u32 = 4;
+/// Seconds between two looks at the timers.
+const TURN: f64 = 0.001;
+
 /// Virtual router states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -173,6 +178,19 @@ fn advertise(router: &mut Router, key: Key) {
     router.processes.signal(PROCESS, 0);
 }
 
+/// Advertises out of turn, as others have to learn that there is a master, however often they ask.
+fn answer(router: &mut Router, key: Key) {
+    let now = router.now();
+    let Some(of) = at_mut(router, key) else { return };
+    let (since, count) = of.answers;
+    let is_same = (0.0..seconds(of.settings.interval.into())).contains(&(now - since));
+    let count = if is_same { count } else { 0 };
+    if count < MOST_ANSWERS {
+        of.answers = (if is_same { since } else { now }, count + 1);
+        advertise(router, key);
+    }
+}
+
 /// Whether an interface that a virtual router depends on is of use to it.
 pub(super) fn is_useful(router: &Router, on: InterfaceIndex, version: IpVersion) -> bool {
     let is_up = router.interfaces.at(on).is_some_and(|i| i.admin_up && i.link_up);
@@ -212,7 +230,7 @@ pub(super) fn heard(router: &mut Router, heard: Heard) {
             of.master_interval = heard.interval;
             wait(router, key);
         }
-        State::Master if heard.priority == 0 => advertise(router, key),
+        State::Master if heard.priority == 0 => answer(router, key),
         State::Master
             if !is_owner && (heard.priority > own || heard.priority == own && is_above) =>
         {
@@ -222,7 +240,7 @@ pub(super) fn heard(router: &mut Router, heard: Heard) {
             publish(router);
         }
         // Backups learn that there is a master, and switches learn where.
-        State::Master => advertise(router, key),
+        State::Master => answer(router, key),
         _ => (),
     }
 }
@@ -243,7 +261,7 @@ pub(super) fn look(router: &mut Router) -> Wake {
     let next = virtual_routers(router).filter(|(_, of)| of.state.is_running());
     match next.map(|(_, of)| of.next - now).reduce(f64::min) {
         None => Wake::OnEvent,
-        Some(seconds) => Wake::AfterOrEvent(Duration::from_secs_f64(seconds.max(0.0))),
+        Some(seconds) => Wake::AfterOrEvent(Duration::from_secs_f64(seconds.max(TURN))),
     }
 }
 

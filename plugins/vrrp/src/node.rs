@@ -136,7 +136,9 @@ fn read<const IS_IP6: bool>(p: &Buffer<'_>, table: &Table) -> Result<Heard, Erro
     if !has_same(addrs, ours) {
         return Err(Error::Addresses);
     }
-    Ok(Heard { key, from, priority: header.priority, interval: header.interval.get() & 0xfff })
+    // Without an interval there would be no time to wait for.
+    let interval = (header.interval.get() & 0xfff).max(1);
+    Ok(Heard { key, from, priority: header.priority, interval })
 }
 
 impl<const IS_IP6: bool> Node for Input<IS_IP6> {

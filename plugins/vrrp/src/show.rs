@@ -22,6 +22,7 @@ struct Show {
 struct Row {
     number: u32,
     interface: String,
+    sw_if_index: u32,
     id: u8,
     version: &'static str,
     state: &'static str,
@@ -61,30 +62,28 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "[{}] {} VR ID {} {} state {}",
-            self.number, self.interface, self.id, self.version, self.state
-        )?;
-        writeln!(
-            f,
-            "   priority: configured {} adjusted {}\n   flags: preempt {} accept {} unicast {}",
-            self.priority,
-            self.effective_priority,
+            "[{}] sw_if_index {} VR ID {} {}\n   state {} flags: preempt {} accept {} unicast {}",
+            self.number,
+            self.sw_if_index,
+            self.id,
+            self.version,
+            self.state,
             word(self.preempt),
             word(self.accept),
             word(self.unicast)
         )?;
+        let [priority, adjusted] = [self.priority, self.effective_priority];
+        writeln!(f, "   priority: configured {priority} adjusted {adjusted}")?;
         writeln!(
             f,
             "   timers: adv interval {} master adv {} skew {} master down {}",
             self.interval, self.master_interval, self.skew, self.master_down
         )?;
         writeln!(f, "   virtual MAC {}\n   addresses {}", self.mac, list(&self.addresses))?;
-        if !self.peers.is_empty() {
-            writeln!(f, "   peer addresses {}", list(&self.peers))?;
-        }
+        writeln!(f, "   peer addresses {}\n   tracked interfaces", list(&self.peers))?;
         self.tracked.iter().try_for_each(|of| {
             let state = if of.is_useful { "up" } else { "down" };
-            writeln!(f, "   tracked {} priority {} {state}", of.interface, of.priority)
+            writeln!(f, "     {} priority {} {state}", of.interface, of.priority)
         })
     }
 }
@@ -100,6 +99,7 @@ fn row(router: &Router, (number, of): (u32, &VirtualRouter)) -> Row {
     Row {
         number,
         interface: name(of.key.on),
+        sw_if_index: of.key.on.0,
         id: of.key.id,
         version: ["IPv4", "IPv6"][of.key.version as usize],
         state: match of.state {

@@ -48,6 +48,8 @@ pub struct VirtualRouter {
     pub master_interval: u16,
     /// When it advertises, or takes over.
     pub(super) next: f64,
+    /// When it answered others first in this interval, and how often it has since.
+    pub(super) answers: (f64, u32),
     /// The table in which it hears the group.
     pub(super) group: Option<(Link, TableIndex)>,
     /// The port that has its MAC address.
@@ -112,6 +114,7 @@ pub fn add(router: &mut Router, key: Key, settings: Settings) -> Result<u32, Err
     let new = VirtualRouter {
         key,
         master_interval: settings.interval,
+        answers: (f64::NEG_INFINITY, 0),
         settings,
         peers: Vec::new(),
         tracked: BTreeMap::new(),

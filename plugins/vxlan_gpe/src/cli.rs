@@ -85,9 +85,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| create(router, &c));
     bypass::register::<VxlanGpe>(cli);
     cli.command(|router: &mut Router, _: Show| {
-        Ok(show::all::<VxlanGpe>(router, "vxlan-gpe", |t| {
-            let VxlanGpe { vni, carried, decap_vrf, .. } = t.kind;
-            format!("vni {vni} next {} decap-vrf {decap_vrf}", carried.name())
+        Ok(show::all::<VxlanGpe>(router, "vxlan-gpe", |t, table| {
+            let VxlanGpe { vni, local_port, remote_port, carried, decap_vrf } = t.kind;
+            let (src, dst, interface, next) =
+                (t.outer.src, t.outer.dst, t.interface.0, carried.word());
+            format!(
+                "lcl {src} rmt {dst} lcl_port {local_port} rmt_port {remote_port} vni {vni} \
+                 fib-idx {table} sw-if-idx {interface} decap-next-protocol {next} \
+                 fib-idx {decap_vrf}"
+            )
         }))
     });
 }

@@ -124,10 +124,16 @@ fn a_store_that_lies_cannot_command_a_router_that_wants_signatures() {
     // Other lines, another revision, another router, or none of the order.
     store.put("routers/r1/config/10-base", &route(31));
     store.put("routers/r1/desired", wish.trim());
-    refused("the sections are not those");
+    refused("the sections do not match the digest");
     store.put("routers/r1/config/10-base", &route(30));
     store.put("routers/r1/desired", &wish.trim().replace("\"revision\":3", "\"revision\":4"));
     refused("the signature of `desired' is wrong");
+    for more in ["\"force\":true", "\"confirm\":1.0"] {
+        store.put("routers/r1/desired", &wish.trim().replacen('{', &format!("{{{more},"), 1));
+        refused("the signature of `desired' is wrong");
+        store.put("routers/r1/desired", wish.trim());
+        store.expect("r1", "converged", |s| revision(s, 3));
+    }
     let mut order: serde_json::Value = serde_json::from_str(&wish).unwrap();
     order.as_object_mut().unwrap().remove("digest");
     store.put("routers/r1/config/10-base", &route(31));

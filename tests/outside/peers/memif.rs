@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use control::socket::Elsewhere;
+use control::socket::ClosedElsewhere;
 use drivers::memif::channel::{Address, Channel, Heard};
 use drivers::memif::ring::Ring;
 use drivers::memif::session::{self, Linked, Master, Reply, Step, Wish, layout};
@@ -96,7 +96,9 @@ fn connected(address: &Address) -> Channel {
 fn hear(channel: &Channel) -> (Message, Option<OwnedFd>) {
     loop {
         match channel.hear() {
-            Heard::Message(message, file) => return (message, file.map(Elsewhere::into_inner)),
+            Heard::Message(message, file) => {
+                return (message, file.map(ClosedElsewhere::into_inner));
+            }
             Heard::Nothing => sleep(PAUSE),
             Heard::Nonsense | Heard::Closed => panic!("the router hangs up"),
         }

@@ -10,6 +10,7 @@ use crate::tree::Tree;
 
 /// The only modules that may contain unsafe code: the file of that name or the folder.
 const FENCED: &[&str] = &[
+    "clients/preload/src/abi",
     "clients/vcl/src/abi",
     "host/lanes/src/map",
     "infra/src/cpu",

@@ -7,7 +7,7 @@ use crate::Ip6Prefix;
 /// Lengths that a prefix may have.
 pub const LENS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
-/// The address behind a prefix; `None` when the prefix has another length.
+/// The address after a prefix; `None` when the prefix has another length.
 pub fn embed(prefix: Ip6Prefix, addr: Ipv4Addr) -> Option<Ipv6Addr> {
     let len = prefix.prefix_len();
     let front = prefix.network().addr().to_bits();

@@ -3,7 +3,7 @@
 use super::Error;
 use crate::{icmp4, icmp6};
 
-/// Type, code and the four bytes behind the checksum of an ICMP message, for ICMPv6 (section 4.2).
+/// Type, code and the four bytes after the checksum of an ICMP message, for ICMPv6 (section 4.2).
 ///
 /// # Errors
 /// [`Error::Dropped`].

@@ -403,7 +403,7 @@ fn sum_udp(
     Ok(())
 }
 
-/// The IPv6 header for one of IPv4, with `len` bytes behind both (section 4.1).
+/// The IPv6 header for one of IPv4, with `len` bytes after both (section 4.1).
 fn push_ip6(
     front: &mut Front,
     header: &ip4::Header,
@@ -434,7 +434,7 @@ fn push_ip6(
     Ok(())
 }
 
-/// The IPv4 header for one of IPv6, with `len` bytes behind both (section 5.1).
+/// The IPv4 header for one of IPv6, with `len` bytes after both (section 5.1).
 fn push_ip4(
     front: &mut Front,
     header: &ip6::Header,

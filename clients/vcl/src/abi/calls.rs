@@ -6,11 +6,11 @@ use std::ffi::{c_char, c_int};
 use rustix::event::epoll as kernel;
 
 use super::super::attr::{self, op};
-use super::super::config::Config;
 use super::super::io::{self, Read};
 use super::super::state::lock;
 use super::super::{Done, Errno, epoll, open};
 use super::{Cfg, Endpoint, Poll, Ptr, Segment, export, fill, number, text, zero};
+use lanes::settings::Config;
 
 /// Result of a call that panicked.
 const FAILED: c_int = -libc::EFAULT;

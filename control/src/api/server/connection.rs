@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use infra::memory::lane::Lane;
 use tokio::io::Interest;
-use tokio::net::UnixStream;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -17,6 +16,7 @@ use super::super::retval::Retval;
 use super::super::work::Progress;
 use super::transport::{CHUNK, Transport};
 use super::{Server, handshake, now};
+use crate::socket::Client;
 use crate::turn::{TURN, Turn, pause};
 
 /// Most messages between two looks at the clock, where those before were quick.
@@ -27,7 +27,7 @@ const QUICK: Duration = Duration::from_micros(30);
 const HIGH: usize = 1 << 20;
 /// Longest message a client may send.
 const MAX_MESSAGE: usize = 64 << 20;
-/// Longest time a request that waits for a change goes without looking.
+/// Longest interval between checks of a request that waits for a change.
 const LOOK: Duration = Duration::from_millis(10);
 /// Longest time that a client which sends nothing more may take to read the rest.
 const LINGER: Duration = Duration::from_secs(5);
@@ -70,7 +70,7 @@ enum Next {
 }
 
 impl<C: 'static> Connection<C> {
-    pub fn new(server: &Server<C>, stream: UnixStream) -> Self {
+    pub fn new(server: &Server<C>, stream: Client) -> Self {
         let ready = Rc::new(Notify::new());
         let index = server.0.clients.connect(String::new(), Rc::clone(&ready));
         Self {

@@ -13,7 +13,7 @@ use super::super::work::Progress;
 use super::Server;
 use crate::turn::pause;
 
-/// Runs injected requests, for ever.
+/// Runs injected requests until the router ends.
 pub(super) async fn run<C: 'static>(server: Server<C>) {
     let injector = server.0.clients.injector();
     loop {

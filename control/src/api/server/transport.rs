@@ -1,6 +1,7 @@
 //! The transport of a connection: its socket, or memory that both sides share
 //! ([`lane`](super::super::lane)).
 
+use std::cell::RefCell;
 use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,18 +9,22 @@ use std::time::Duration;
 
 use infra::memory::lane::Lane;
 use tokio::io::{Interest, Ready};
-use tokio::net::UnixStream;
 use tokio::time::Instant;
 
-use crate::socket::send_with;
+use crate::socket::{Client, send_with};
 
 /// Room for what is read at once.
 pub(super) const CHUNK: usize = 64 << 10;
 /// Time that shared memory is polled for before a bell is waited for.
 const LOOK: Duration = Duration::from_micros(20);
 
+thread_local! {
+    /// Room for what is read, of all connections.
+    static ROOM: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK]);
+}
+
 pub(super) struct Transport {
-    stream: UnixStream,
+    stream: Client,
     lane: Option<Shared>,
 }
 
@@ -34,7 +39,7 @@ struct Shared {
 }
 
 impl Transport {
-    pub fn new(stream: UnixStream) -> Self {
+    pub fn new(stream: Client) -> Self {
         Self { stream, lane: None }
     }
 
@@ -59,8 +64,12 @@ impl Transport {
                 read
             }
             None => {
-                input.reserve(CHUNK);
-                self.stream.try_read_buf(input)
+                let stream = &self.stream;
+                ROOM.with_borrow_mut(|room| {
+                    let read = stream.try_read(room)?;
+                    input.extend_from_slice(&room[..read]);
+                    Ok(read)
+                })
             }
         };
         match read {

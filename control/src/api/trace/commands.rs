@@ -1,5 +1,6 @@
 //! `api trace …` and what shows its files.
 
+use infra::order::Order;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -113,7 +114,7 @@ fn table(directory: &Directory, show: &ShowDump) -> Result<Output, Error> {
         table.retain(|entry| !now.contains(entry));
     }
     if !show.numeric {
-        table.sort_by(|a, b| a.1.cmp(&b.1));
+        table.order_by(|a, b| a.1.cmp(&b.1));
     }
     Ok(rows(&table))
 }

@@ -49,7 +49,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Keeps the messages in `bytes`, each behind its header, if it is on.
+    /// Keeps the messages in `bytes`, each after its header, if it is on.
     pub fn record_all(&mut self, bytes: &[u8]) {
         if self.is_on {
             split(bytes).into_iter().for_each(|message| self.record(message));

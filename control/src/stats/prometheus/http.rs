@@ -28,7 +28,7 @@ pub(super) async fn serve(socket: TcpListener, source: Source) {
             Ok((stream, _)) => {
                 let source = Arc::clone(&source);
                 tokio::spawn(async move {
-                    // Who went away or is too slow gets nothing.
+                    // Clients that have disconnected or are too slow get nothing.
                     let _ = timeout(PATIENCE, converse(stream, &source)).await;
                     drop(place);
                 });

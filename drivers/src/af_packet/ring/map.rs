@@ -121,7 +121,7 @@ impl Slot<'_> {
     }
     /// It was sent on the device, not received.
     pub fn is_outgoing(&self) -> bool {
-        // `sll_pkttype` of the address behind the header.
+        // `sll_pkttype` of the address after the header.
         const PACKET_TYPE: usize = HEADER + std::mem::offset_of!(libc::sockaddr_ll, sll_pkttype);
         self.range(PACKET_TYPE, PACKET_TYPE + 1) == [libc::PACKET_OUTGOING]
     }

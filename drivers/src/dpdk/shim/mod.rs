@@ -82,7 +82,7 @@ impl Dpdk {
         let args = args.into_iter().map(CString::into_raw);
         let mut argv: Vec<*mut c_char> = args.chain([std::ptr::null_mut()]).collect();
         let count = (argv.len() - 1) as c_int;
-        // SAFETY: an array of texts with a null pointer behind them, all of them leaked or, for the
+        // SAFETY: an array of texts with a null pointer after them, all of them leaked or, for the
         // array, not kept.
         let done = unsafe { (self.0.init)(count, argv.as_mut_ptr(), packets, ROOM as u16) };
         self.check(done)

@@ -122,7 +122,7 @@ pub struct Tx {
     port: Arc<Port>,
     queue: u16,
     sends_pieces: bool,
-    /// Packets that are filled, and empty ones behind them.
+    /// Packets that are filled, and empty ones after them.
     stock: Box<[ToSend; FRAME]>,
     filled: usize,
     there: usize,

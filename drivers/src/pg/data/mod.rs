@@ -1,7 +1,7 @@
 //! The data of a stream's packets: `data { UDP: … -> … UDP: … -> … incrementing 22 }`.
 //!
 //! Headers are in order: Ethernet (addresses, tags), IP, then UDP, TCP or ICMP, then payload. Each
-//! part may be missing; behind GRE and IP in IP there are those of the packet inside. Numbers and
+//! part may be missing; after GRE and IP in IP there are those of the packet inside. Numbers and
 //! addresses may be ranges, see [`range`].
 
 mod headers;
@@ -13,7 +13,7 @@ use range::Range;
 
 pub use template::{Sizes, Template};
 
-/// Longest packet in bytes: the largest IPv4 packet behind an Ethernet header.
+/// Longest packet in bytes: the largest IPv4 packet after an Ethernet header.
 pub const LONGEST: usize = 65_535 + 14;
 
 /// Maximum nesting of packets.

@@ -1,9 +1,9 @@
 //! Rings of a virtio device, from the device's side: buffers that the driver makes available are
 //! taken and given back in the same order.
 //!
-//! A driver may write to a ring at any time and whatever it likes. Words are read once; how many
-//! descriptors a buffer can have is bounded by the size of the ring and by [`MOST_PIECES`], so that
-//! no loop of descriptors keeps a thread; a buffer that makes no sense is given back unused.
+//! A driver may write to a ring at any time and whatever it likes. Words are read once; a buffer
+//! has [`MOST_PIECES`] descriptors at most, empty ones included, so that no loop of them keeps a
+//! thread; a buffer that makes no sense is given back unused.
 //!
 //! [`MOST_PIECES`]: super::memory::MOST_PIECES
 #![forbid(unsafe_code)]
@@ -175,7 +175,7 @@ fn add(table: &Table, d: Descriptor, direction: Direction, pieces: &mut Pieces) 
     if (d.flags & flag::WRITE != 0) != (direction == Direction::ToDriver) {
         return Err(Bad::Address);
     }
-    table.add(d.address, d.len, pieces).ok_or(Bad::Address)
+    table.add(d.address, d.len, pieces)
 }
 
 /// Adds what a table of descriptors in the machine's memory says; `is_packed` where they follow one
@@ -188,7 +188,12 @@ fn add_table(
     pieces: &mut Pieces,
 ) -> Result<(), Bad> {
     let count = d.len / DESCRIPTOR as u32;
-    if count == 0 || !d.len.is_multiple_of(DESCRIPTOR as u32) || count > MOST {
+    // Section 2.7.5.3.1: never both.
+    if d.flags & flag::NEXT != 0
+        || count == 0
+        || !d.len.is_multiple_of(DESCRIPTOR as u32)
+        || count > MOST
+    {
         return Err(Bad::Chain);
     }
     let place = table.whole(d.address, d.len).ok_or(Bad::Address)?;

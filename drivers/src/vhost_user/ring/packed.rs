@@ -23,6 +23,9 @@ const AT_PLACE: u16 = 2;
 const TURN: u16 = 1 << 15;
 /// Buffers that are said to wait where at least one does.
 const BATCH: u16 = 32;
+/// Descriptors of buffers without sense that are passed over until the driver is shown what was
+/// returned.
+const MOST_SKIPPED: u32 = 4096;
 
 /// A packed ring.
 #[derive(Clone, Debug)]
@@ -37,6 +40,8 @@ pub struct Packed {
     next: Position,
     /// Descriptors given back since the driver was last woken or not.
     given: u16,
+    /// Descriptors passed over since then.
+    skipped: u32,
     /// Whether the driver is asked to wake us.
     is_asked: bool,
 }
@@ -58,8 +63,17 @@ impl Packed {
             return None;
         }
         let is_asked = true;
-        let mut ring =
-            Self { descriptors, driver, device, size, is_eventful, next, given: 0, is_asked };
+        let mut ring = Self {
+            descriptors,
+            driver,
+            device,
+            size,
+            is_eventful,
+            next,
+            given: 0,
+            skipped: 0,
+            is_asked,
+        };
         ring.ask(false);
         Some(ring)
     }
@@ -102,15 +116,21 @@ impl Packed {
         }
         let place = self.next;
         let first = self.descriptor(place.at);
+        let is_plain = first.flags & (flag::NEXT | flag::INDIRECT) == 0;
+        if !is_plain && self.skipped >= MOST_SKIPPED {
+            return None;
+        }
         self.go_on();
-        if first.flags & (flag::NEXT | flag::INDIRECT) == 0 {
+        if is_plain {
             let taken = Taken { id: first.link, place };
             return Some((taken, add(table, first, direction, pieces)));
         }
         let (id, done) = self.walk(table, first, direction, pieces);
         Some((Taken { id, place }, done))
     }
-    /// Goes over all descriptors of a buffer, whatever they say: the driver counts them, too.
+    /// Goes over all descriptors of a buffer, whatever they say: the driver counts them. After
+    /// the first that makes no sense they are passed over. A table is a buffer of its own (section
+    /// 2.8.7).
     fn walk(
         &mut self,
         table: &Table,
@@ -119,12 +139,15 @@ impl Packed {
         pieces: &mut Pieces,
     ) -> (u16, Result<(), Bad>) {
         let (mut d, mut done) = (first, Ok(()));
+        if d.flags & (flag::INDIRECT | flag::NEXT) == flag::INDIRECT {
+            return (d.link, add_table(table, d, (direction, true), pieces));
+        }
         for _ in 0..self.size {
-            let added = match d.flags & flag::INDIRECT != 0 {
-                true => add_table(table, d, (direction, true), pieces),
-                false => add(table, d, direction, pieces),
-            };
-            done = done.and(added);
+            match done {
+                Err(_) => self.skipped += 1,
+                Ok(()) if d.flags & flag::INDIRECT != 0 => done = Err(Bad::Chain),
+                Ok(()) => done = add(table, d, direction, pieces),
+            }
             if d.flags & flag::NEXT == 0 {
                 return (d.link, done);
             }
@@ -159,6 +182,7 @@ impl Packed {
     }
     #[inline(always)]
     pub(super) fn publish(&mut self) -> bool {
+        self.skipped = 0;
         let given = std::mem::take(&mut self.given);
         if given == 0 {
             return false;

@@ -9,7 +9,7 @@ use super::super::memory::{Pieces, Table};
 use super::{Bad, Direction, Look, Position, Taken, add, add_table, is_reached};
 use crate::shared::Words;
 
-/// Offset of the index in both parts that have one, behind the flags.
+/// Offset of the index in both parts that have one, after the flags.
 const INDEX: usize = 2;
 /// Offset of their entries.
 const ENTRIES: usize = 4;

@@ -168,6 +168,65 @@ fn no_loop_keeps_a_thread() {
 }
 
 #[test]
+fn empty_descriptors_are_counted_like_others() {
+    let most = super::super::memory::MOST_PIECES;
+    for is_packed in BOTH {
+        for count in [most, most + 1, usize::from(RING)] {
+            let (mut machine, session, mut ring) = alone(is_packed, false);
+            machine.rings[1].put(&vec![descriptor(BUFFERS, 0, 0); count]);
+            let good = if count > most { Err(Bad::Chain) } else { Ok(()) };
+            assert_eq!(taken(&session, &mut ring), Some(good), "{is_packed} {count}");
+            // The same in a table.
+            let entry = Descriptor { link: 0, ..descriptor(BUFFERS, 0, 0) };
+            let table: Vec<u8> = (0..count as u16)
+                .flat_map(|n| {
+                    let (flags, link) =
+                        if usize::from(n) + 1 < count { (flag::NEXT, n + 1) } else { (0, 0) };
+                    let d = Descriptor { flags, link, ..entry };
+                    let words = if is_packed { entry.to_packed() } else { d.to_split() };
+                    words.into_iter().flat_map(u64::to_ne_bytes).collect::<Vec<_>>()
+                })
+                .collect();
+            machine.region.copy_in(0x9_0000, &table).unwrap();
+            let own = descriptor(0x9_0000, table.len() as u32, flag::INDIRECT);
+            machine.rings[1].put_raw(&[own]);
+            assert_eq!(taken(&session, &mut ring), Some(good), "{is_packed} {count}");
+            // Neither is looked at where a table is one of several.
+            machine.rings[1].put_raw(&[Descriptor { flags: flag::INDIRECT | flag::NEXT, ..own }]);
+            let mut pieces = Pieces::default();
+            let (_, done) =
+                ring.take(table_of(&session), Direction::FromDriver, &mut pieces).unwrap();
+            assert_eq!((done, pieces.all().len()), (Err(Bad::Chain), 0));
+        }
+    }
+}
+
+#[test]
+fn what_a_packed_ring_passes_over_is_bounded_until_it_is_published() {
+    let (mut machine, session, mut ring) = alone(true, false);
+    let list = vec![descriptor(BUFFERS, 0, flag::NEXT); RING.into()];
+    let mut pieces = Pieces::default();
+    let mut waits = false;
+    let mut take = |ring: &mut Ring| {
+        if !waits {
+            machine.rings[1].put_raw(&list);
+        }
+        pieces.clear();
+        let taken = ring.take(table_of(&session), Direction::FromDriver, &mut pieces);
+        waits = taken.is_none();
+        taken.map(|(buffer, done)| {
+            assert_eq!(done, Err(Bad::Chain));
+            ring.give_back(&[(buffer, 0)]);
+        })
+    };
+    for _ in 0..3 {
+        let count = (0..100).take_while(|_| take(&mut ring).is_some()).count();
+        assert!((10..=12).contains(&count), "{count}");
+        ring.publish();
+    }
+}
+
+#[test]
 fn drivers_are_woken_when_they_want_to_be() {
     for is_packed in BOTH {
         let (mut machine, session, mut ring) = alone(is_packed, true);

@@ -8,50 +8,48 @@ use std::sync::Arc;
 
 use lanes::bell::Bell;
 use lanes::lane::Lane;
+use lanes::socket::Answer;
 use lanes::talk::{self, Message};
 use net::Router;
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::PROCESS;
 use super::part::Program;
 use super::requests::{App, Client, Ended, Made, PATIENCE, Turn, number};
+use super::sockets::{self, Request};
+use super::{PROCESS, programs};
 use crate::control::namespaces;
 use crate::data::apps::{self, Error, Options};
 
-/// Wrong secrets of a user at a time: until that is over, no others are looked at.
+/// Limit of connections of a user with wrong secrets; further secrets are not checked.
 const GUESSES: usize = 4;
 /// Peers of a program's listener for datagrams, on each thread: other sessions need lines too.
 const PEERS: u32 = 1024;
-/// Bytes of FIFOs that a program may ask for.
+/// Smallest and largest FIFO that a program may request, in bytes.
 const FIFOS: (u32, u32) = (4096, 1 << 26);
 
-fn bell() -> std::io::Result<OwnedFd> {
+/// An eventfd that is rung.
+pub(super) fn bell() -> std::io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)
 }
 
-/// The letters of a name that fit into one of an application.
+/// Converts a name to one that is valid for an application.
 fn plain(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     name.chars().take(40).map(letter).collect()
 }
 
 impl Client {
-    /// Attaches a program that says hello.
+    /// Handles a HELLO: attaches the program.
     pub(super) fn attach(
         &mut self,
         router: &mut Router,
         hello: &Message,
         turn: &mut Turn,
     ) -> Result<(), Ended> {
-        if self.deadline.is_none_or(|deadline| deadline <= router.now()) {
-            return Err(Ended);
-        }
-        let guesses = turn.guesses.entry(self.uid).or_default();
-        if *guesses >= GUESSES && self.needs_secret(router, hello) {
-            // Not even looked at, however many connections its user has.
-            self.guess(router);
+        if self.must_wait(router, hello, turn)? {
             return Ok(());
         }
+        let guesses = turn.guesses.entry(self.uid).or_default();
         match self.admit(router, hello) {
             Ok(bell) => {
                 self.deadline = None;
@@ -71,12 +69,64 @@ impl Client {
                     self.say(&welcome, &[])?;
                     return Err(Ended);
                 }
-                // Guesses take their time: it is closed without an answer when that is over.
+                // Guessing must be slow: the connection is closed without an answer after a delay.
                 *guesses += 1;
                 self.guess(router);
                 Ok(())
             }
         }
+    }
+    /// Makes the connection a socket of the program.
+    pub(super) fn become_socket(
+        &mut self,
+        router: &mut Router,
+        message: &Message,
+        turn: &mut Turn,
+    ) -> Result<(), Ended> {
+        if self.must_wait(router, message, turn)? {
+            return Ok(());
+        }
+        if let Some(socket) = &self.socket {
+            programs(router).calls.remove(socket.0.as_fd());
+        }
+        let request = Request { namespace: self.namespace, message, uid: self.uid };
+        let connection = || self.socket.take().map(|socket| socket.into_inner().0);
+        let error = match sockets::open(router, &request, connection) {
+            Ok(()) => return Err(Ended),
+            Err(Err(error)) => error,
+            Err(Ok(why)) => {
+                let log = router.log.class("session", "app-socket");
+                log.debug(format_args!("process {}: a socket: {why}", self.pid));
+                number(&why).unsigned_abs()
+            }
+        };
+        if error == 13 {
+            *turn.guesses.entry(self.uid).or_default() += 1;
+            self.guess(router);
+            return Ok(());
+        }
+        let answer = Answer::failed(error).to_bytes();
+        // The program may be gone.
+        let _ = self.socket.as_ref().map(|socket| rustix::io::write(&socket.0, &answer));
+        Err(Ended)
+    }
+    /// Whether nothing is answered yet to a program whose user has guessed secrets.
+    fn must_wait(
+        &mut self,
+        router: &Router,
+        message: &Message,
+        turn: &Turn,
+    ) -> Result<bool, Ended> {
+        if self.deadline.is_none_or(|deadline| deadline <= router.now()) {
+            return Err(Ended);
+        }
+        let guesses = turn.guesses.get(&self.uid).copied().unwrap_or(0);
+        let must = guesses >= GUESSES && self.needs_secret(router, message);
+        if must {
+            // The secret is not checked, however many connections the user has.
+            self.guess(router);
+        }
+        Ok(must)
     }
     fn guess(&mut self, router: &Router) {
         self.has_guessed = true;
@@ -106,12 +156,12 @@ impl Client {
             rx_fifo: fifo(hello.sizes[0]),
             tx_fifo: fifo(hello.sizes[1]),
             is_local: scope & talk::LOCAL != 0,
-            // Without a word about it, sessions are with hosts.
+            // By default, sessions with hosts are allowed.
             is_global: scope != talk::LOCAL,
             peers: PEERS,
             ..Options::default()
         };
-        let no_memory = |_| Error::TooManyListeners;
+        let no_memory = |why: std::io::Error| Error::Kernel(control::cli::io_text(&why));
         let ((rings, theirs), alarm) =
             (Bell::new().map_err(no_memory)?, Arc::new(bell().map_err(no_memory)?));
         let bells = (Arc::new(rings), Arc::clone(&alarm));
@@ -136,7 +186,7 @@ impl Client {
         self.app = Some(App { index, alarm, lanes, listeners: BTreeMap::new(), is_gone: false });
         Ok(theirs)
     }
-    /// A name like that which the program gives itself, and that no other has.
+    /// A unique name derived from the one that the program sends.
     fn name(&self, router: &Router, wanted: &str) -> String {
         let mut name = plain(wanted);
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {

@@ -3,19 +3,23 @@
 //! To the data path, an attached program is an application like those inside the daemon: its part
 //! on a thread ([`part`]) copies data between streams and the memory of a lane (`host/lanes`). The
 //! control thread handles its requests to attach, listen and connect at the app socket ([`socket`],
-//! [`requests`]). App sockets are disabled unless the startup configuration or a message enables
+//! [`requests`]). Programs without memory of their own have a Unix socket for each session
+//! ([`sockets`]). App sockets are disabled unless the startup configuration or a message enables
 //! them.
 
 mod admission;
+mod calls;
 mod moves;
 mod part;
 mod requests;
 mod socket;
+mod sockets;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +28,7 @@ use net::{Parts, Router};
 
 use crate::control::namespaces::{self, Change};
 use crate::control::{Control, Error, Hook};
+use calls::Calls;
 use requests::Client;
 use socket::Socket;
 
@@ -41,9 +46,13 @@ pub struct Folder(pub PathBuf);
 struct Programs {
     /// Whether app sockets are enabled.
     is_on: bool,
-    /// Sockets by namespace.
-    sockets: BTreeMap<u32, Socket>,
+    /// App sockets by namespace, each with its twin.
+    listening: BTreeMap<u32, [Socket; 2]>,
+    /// Sockets of programs.
+    sockets: sockets::Groups,
     clients: Vec<Client>,
+    /// Connections with messages.
+    calls: Calls,
     /// Clones of it are with connections, also those that are being closed.
     tickets: Arc<()>,
 }
@@ -65,6 +74,14 @@ pub fn attached(router: &Router) -> Vec<Attached> {
     clients.filter_map(Client::attached).collect()
 }
 
+fn programs(router: &Router) -> &Programs {
+    router.own()
+}
+
+fn programs_mut(router: &mut Router) -> &mut Programs {
+    router.own_mut()
+}
+
 /// Registers the state and the process.
 ///
 /// # Errors
@@ -74,6 +91,11 @@ pub(crate) fn register(parts: &mut Parts<'_>) -> Result<(), Refused> {
     let is_on = router.own::<Control>().has_app_sockets;
     router.insert(Programs { is_on, ..Programs::default() });
     router.processes.spawn(PROCESS, Box::new(requests::run));
+    let calls = programs(router).calls.descriptor();
+    if let Some(calls) = calls {
+        // Without it nothing is heard, which is an error of each connection.
+        let _ = router.processes.watch(PROCESS, calls.as_fd());
+    }
     router.on_threads.push(follow_threads);
     crate::control::follow(router, Hook { switch, namespace: follow_namespace });
     Ok(())
@@ -84,7 +106,7 @@ pub(crate) fn register(parts: &mut Parts<'_>) -> Result<(), Refused> {
 /// # Errors
 /// [`Error::AppSocket`]: the socket of a namespace cannot be created; then none is.
 pub(crate) fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
-    let all = router.own_mut::<Programs>();
+    let all = programs_mut(router);
     if all.is_on == is_on {
         return Ok(());
     }
@@ -96,7 +118,7 @@ pub(crate) fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
     let indices: Vec<u32> = namespaces::all(router).map(|(index, _)| index).collect();
     for index in indices {
         if let Err(why) = open(router, index) {
-            router.own_mut::<Programs>().is_on = false;
+            programs_mut(router).is_on = false;
             close_all(router);
             return Err(Error::AppSocket(why));
         }
@@ -105,34 +127,38 @@ pub(crate) fn enable(router: &mut Router, is_on: bool) -> Result<(), Error> {
 }
 
 fn close_all(router: &mut Router) {
-    let all = router.own_mut::<Programs>();
-    all.sockets.clear();
+    let all = programs_mut(router);
+    all.listening.clear();
     let gone = std::mem::take(&mut all.clients);
     gone.into_iter().for_each(|client| client.detach(router));
+    sockets::end(router, None);
 }
 
 /// Creates the socket of a namespace.
 fn open(router: &mut Router, index: u32) -> Result<(), String> {
-    if router.is_trial() || !router.own::<Programs>().is_on {
+    if router.is_trial() || !programs(router).is_on {
         return Ok(());
     }
     let Ok(namespace) = namespaces::at(router, index) else { return Ok(()) };
     let (id, name) = (namespace.of.id.clone(), namespace.of.socket.clone());
     let folder = router.state::<Folder>().map(|folder| folder.0.clone());
     // The old file would be in the way of the new one.
-    router.own_mut::<Programs>().sockets.remove(&index);
-    let socket = Socket::new(folder.as_deref(), &id, &name)?;
-    router.processes.watch(PROCESS, socket.fd()).map_err(|e| e.to_string())?;
-    router.own_mut::<Programs>().sockets.insert(index, socket);
+    programs_mut(router).listening.remove(&index);
+    let pair = Socket::pair(folder.as_deref(), &id, &name)?;
+    for socket in &pair {
+        router.processes.watch(PROCESS, socket.fd()).map_err(|e| e.to_string())?;
+    }
+    programs_mut(router).listening.insert(index, pair);
     Ok(())
 }
 
 fn switch(router: &mut Router, is_on: bool) {
     if !is_on {
         // Applications are detached already.
-        let all = router.own_mut::<Programs>();
-        all.sockets.clear();
+        let all = programs_mut(router);
+        all.listening.clear();
         all.clients.clear();
+        sockets::end(router, None);
     }
 }
 
@@ -145,19 +171,21 @@ fn follow_namespace(router: &mut Router, index: u32, change: Change) {
         }
         Change::Moved => {}
         Change::Deleting => {
-            let all = router.own_mut::<Programs>();
-            all.sockets.remove(&index);
+            let all = programs_mut(router);
+            all.listening.remove(&index);
             let is_of = |client: &mut Client| client.namespace == index;
             let gone: Vec<_> = all.clients.extract_if(.., is_of).collect();
             gone.into_iter().for_each(|client| client.detach(router));
+            sockets::end(router, Some(index));
         }
     }
 }
 
 /// Moves bells to the new threads of the programs' parts.
 fn follow_threads(router: &mut Router, _: &Range<usize>) -> Result<(), String> {
-    let mut clients = std::mem::take(&mut router.own_mut::<Programs>().clients);
+    let mut clients = std::mem::take(&mut programs_mut(router).clients);
     clients.iter_mut().for_each(|client| client.follow_threads(router));
-    router.own_mut::<Programs>().clients = clients;
+    programs_mut(router).clients = clients;
+    sockets::follow_threads(router);
     Ok(())
 }

@@ -6,11 +6,11 @@ use lanes::region::CHUNK;
 use lanes::talk;
 
 use super::part::Line;
-use crate::data::app::Stream;
+use crate::data::app::{Offered, Stream};
 
 /// Bytes of a session that are moved at a time, each way.
 const AT_ONCE: usize = 64 << 10;
-/// Bytes that a datagram counts for beside its own: 64 of them are as many as may go at a time.
+/// Bytes charged for a datagram besides its own, so that at most 64 are moved at a time.
 const DATAGRAM: usize = 1 << 10;
 /// Seconds until a session retries when no chunk is free.
 const AGAIN: f64 = 0.005;
@@ -39,7 +39,7 @@ pub fn move_out(
     (scratch, budget): (&mut [u8], &mut usize),
 ) -> Result<bool, Broken> {
     let before = line.tx.taken();
-    // Looked at once: a program that writes as fast as it is read would keep the thread for ever.
+    // Read once: a program that writes as fast as it is read would occupy the thread forever.
     let available = line.tx.available(lane, at)?;
     let most = AT_ONCE.min(*budget);
     let (used, is_more) = if line.is_datagrams {
@@ -90,10 +90,10 @@ fn send_datagrams(
         }
         line.tx.copy(lane, at, head.len(), &mut scratch[..len])?;
         let to = Some(to).filter(|to| to.port() != 0);
-        if !stream.send(&scratch[..len], to) && stream.space() < len {
+        if stream.offer(&scratch[..len], to) == Offered::NoRoom {
             return Ok((used, false));
         }
-        // A datagram that cannot be sent is dropped.
+        // A datagram that can never be sent is dropped.
         line.tx.consume(lane, at, head.len() + len);
         available -= head.len() + len;
         used += DATAGRAM + len;
@@ -161,7 +161,7 @@ fn receive_datagram(
     stream: &mut Stream<'_>,
     scratch: &mut [u8],
 ) -> Result<usize, Broken> {
-    let Some((len, from)) = stream.receive(scratch) else { return Ok(0) };
+    let Some((len, from)) = stream.peek_datagram(scratch) else { return Ok(0) };
     let len = len.min(talk::LONGEST);
     let mut done = line.rx.write(lane, at, &talk::datagram(len, from))?;
     if done == talk::DATAGRAM {
@@ -171,5 +171,6 @@ fn receive_datagram(
         line.rx.rewind(lane);
         return Ok(0);
     }
+    stream.receive(&mut []);
     Ok(done)
 }

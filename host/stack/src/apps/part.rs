@@ -11,10 +11,12 @@ use std::sync::Arc;
 use lanes::Broken;
 use lanes::bell::Bell;
 use lanes::lane::{Lane, State, state};
+use lanes::options::TcpOptions;
 use lanes::region::{CHUNK, LINES, Word};
 use lanes::stream::{In, Out};
 use lanes::talk;
 use rustix::io::write;
+use tcp_machine::Settings;
 
 use super::moves::{leave, move_in, move_out};
 use crate::data::app::{Application, Stream, Turn};
@@ -70,6 +72,8 @@ pub struct Line {
     is_shut: bool,
     /// Whether the line carries datagrams.
     pub is_datagrams: bool,
+    /// The program's options.
+    options: TcpOptions,
 }
 
 /// The errno of a failure.
@@ -82,6 +86,16 @@ pub fn number(why: Failure) -> u16 {
         Failure::Full => 12,
         Failure::NoPort => 99,
         Failure::Withdrawn => 103,
+    }
+}
+
+/// Settings of a connection with a program's options.
+fn settings(options: TcpOptions) -> Settings {
+    Settings {
+        is_undelayed: options.is_undelayed,
+        keepalive_idle_s: options.keepalive_idle_s,
+        keepalive_interval_s: options.keepalive_interval_s,
+        ..Settings::default().with_keepalive()
     }
 }
 
@@ -118,7 +132,7 @@ impl Program {
             scratch: vec![0; talk::LONGEST + talk::DATAGRAM],
         }
     }
-    /// Takes the datagrams of a listener, if it does not yet.
+    /// Accepts the datagrams of a listener.
     pub fn want(&mut self, listener: u32, opaque: u64) {
         self.wanted.insert(listener, opaque);
     }
@@ -151,11 +165,11 @@ impl Program {
         self.is_over = true;
         let _ = write(&*self.alarm, &1u64.to_ne_bytes());
     }
-    /// A session's word for its line.
+    /// The opaque value of a session: generation and number of its line.
     fn word(&self, at: u32) -> u64 {
         u64::from(self.lines[at as usize].state.generation) << 32 | u64::from(at)
     }
-    /// The line of a word, as long as it is that session's.
+    /// The line of an opaque value, while it belongs to that session.
     fn line_of(&self, word: u64) -> Option<u32> {
         let line = self.lines.get(word as u32 as usize)?;
         (line.is_used && u64::from(line.state.generation) == word >> 32).then_some(word as u32)
@@ -179,6 +193,7 @@ impl Program {
             is_used: true,
             is_shut: false,
             is_datagrams,
+            options: TcpOptions::default(),
         };
         let at = match self.free.pop() {
             Some(at) => {
@@ -269,6 +284,10 @@ impl Program {
         if said.has(state::RESET) || self.is_orphan && !said.has(state::CLOSE) {
             leave(line, stream, true);
             return self.free(at);
+        }
+        let options = TcpOptions::of(lane.other.get(at, Word::Options));
+        if options != std::mem::replace(&mut line.options, options) {
+            stream.set_tcp(settings(options));
         }
         let (scratch, budget) = (&mut self.scratch[..], &mut self.budget);
         let moved = move_out(lane, at, line, stream, (&mut *scratch, &mut *budget));

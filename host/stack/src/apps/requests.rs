@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::process::{Event, Wake};
-use control::socket::Elsewhere;
+use control::socket::ClosedElsewhere;
 use graph::InputState;
 use lanes::talk::{self, Message};
 use net::Router;
 use rustix::net::{Shutdown, shutdown};
 
 use super::part::Program;
-use super::{Attached, MOST, PROCESS, Programs};
+use super::{Attached, MOST, Programs, programs, programs_mut, sockets};
 use crate::control::Error as ControlError;
 use crate::data::apps::{self, Error};
 use crate::data::connecting::{self, Connect};
@@ -23,7 +23,7 @@ use crate::data::endpoint::{Endpoint, Transport};
 
 /// Limit of messages of a program per turn.
 const MESSAGES: usize = 64;
-/// Time that a turn may take. What is left is heard in the next one, before others.
+/// Limit of a turn. Remaining messages are handled first in the next one.
 const TURN: Duration = Duration::from_millis(2);
 /// Programs that may be about to attach at a time, with connections that are being closed.
 const CALLERS: usize = 64;
@@ -42,13 +42,14 @@ const FOREIGN_LEN: usize = 209;
 
 /// A connection.
 pub struct Client {
-    socket: Elsewhere<(OwnedFd, Arc<()>)>,
+    /// `None` when it has become a socket of the program, and lives on.
+    pub(super) socket: Option<ClosedElsewhere<(OwnedFd, Arc<()>)>>,
     /// Its namespace; that of the socket until it attaches to another one.
     pub namespace: u32,
     pub(super) pid: u32,
     /// Number of its user.
     pub(super) uid: u32,
-    /// Whether it had a wrong secret, or is treated so: nothing more of it is heard.
+    /// Whether it sent a wrong secret, or is treated as if it had: its messages are ignored.
     pub(super) has_guessed: bool,
     /// Time at which it is closed.
     pub(super) deadline: Option<f64>,
@@ -62,7 +63,7 @@ pub(super) struct App {
     pub(super) index: u32,
     pub(super) alarm: Arc<OwnedFd>,
     pub(super) lanes: Rc<RefCell<Vec<Made>>>,
-    /// Listeners, and the program's words for those of datagrams of all peers.
+    /// Listeners, and the program's opaque values for those of datagrams of all peers.
     pub(super) listeners: BTreeMap<u32, Option<u64>>,
     /// Whether the program has ended.
     pub(super) is_gone: bool,
@@ -95,7 +96,9 @@ impl Turn {
 
 /// A turn of the process.
 pub fn run(router: &mut Router, _: Event) -> Wake {
-    let mut clients = std::mem::take(&mut router.own_mut::<Programs>().clients);
+    programs(router).calls.hear();
+    sockets::sweep(router);
+    let mut clients = std::mem::take(&mut programs_mut(router).clients);
     let is_full = accept(router, &mut clients);
     let mut turn = Turn { start: Instant::now(), guesses: BTreeMap::new() };
     for client in clients.iter().filter(|client| client.has_guessed) {
@@ -120,34 +123,36 @@ pub fn run(router: &mut Router, _: Event) -> Wake {
     let wait = is_full.then_some(LOOK);
     let next = kept.iter().filter_map(|client| client.next(now)).chain(wait).reduce(f64::min);
     // Requests do not add clients, so the list is empty here.
-    router.own_mut::<Programs>().clients = kept;
+    programs_mut(router).clients = kept;
     match next {
         Some(seconds) => Wake::AfterOrEvent(Duration::from_secs_f64(seconds.max(0.001))),
         None => Wake::OnEvent,
     }
 }
 
-/// Accepts connections, as many as may be about to attach; whether these are as many.
+/// Accepts connections up to the limit of unattached ones; returns whether it is reached.
 fn accept(router: &mut Router, clients: &mut Vec<Client>) -> bool {
     let mut new = Vec::new();
-    let Programs { sockets, tickets, .. } = router.own::<Programs>();
+    let Programs { listening, tickets, .. } = programs(router);
     let attached = clients.iter().filter(|client| client.app.is_some()).count();
     let is_full = || Arc::strong_count(tickets) > CALLERS + attached;
-    for (namespace, socket) in sockets {
+    let all = listening.iter().flat_map(|(of, pair)| pair.iter().map(move |one| (of, one)));
+    for (namespace, socket) in all {
         while !is_full()
             && let Some((socket, pid, uid)) = socket.accept()
         {
-            let socket = Elsewhere::new((socket.into_inner(), Arc::clone(tickets)));
+            let socket = ClosedElsewhere::new((socket.into_inner(), Arc::clone(tickets)));
             new.push((*namespace, socket, pid, uid));
         }
     }
     let is_full = is_full();
     for (namespace, socket, pid, uid) in new {
-        if clients.len() < MOST && router.processes.watch(PROCESS, socket.0.as_fd()).is_ok() {
+        if clients.len() < MOST && programs(router).calls.add(socket.0.as_fd()).is_ok() {
             let deadline = Some(router.now() + PATIENCE);
             let (has_guessed, has_more) = (false, true);
+            let (socket, app) = (Some(socket), None);
             let client =
-                Client { socket, namespace, pid, uid, has_guessed, deadline, has_more, app: None };
+                Client { socket, namespace, pid, uid, has_guessed, deadline, has_more, app };
             clients.push(client);
         }
     }
@@ -160,7 +165,7 @@ pub(super) fn number(why: &Error) -> i32 {
         Error::InUse(_) | Error::Taken(_) => 98,
         Error::NoAddress(_) | Error::NoPort(_) => 99,
         Error::Refused(_) | Error::Filtered(_) => 111,
-        Error::TooManyListeners => 12,
+        Error::TooManyListeners | Error::Kernel(_) => 12,
         Error::Control(ControlError::WrongSecret(_)) => 13,
         Error::Control(ControlError::NoNamespace(_)) => 2,
         Error::NoApp(_) | Error::NoListener(_) => 77,
@@ -168,7 +173,8 @@ pub(super) fn number(why: &Error) -> i32 {
     }
 }
 
-fn endpoint(message: &Message) -> Option<Endpoint> {
+/// The endpoint in a message.
+pub(super) fn endpoint(message: &Message) -> Option<Endpoint> {
     let transport = match message.transport {
         0 => Transport::Tcp,
         1 => Transport::Udp,
@@ -226,11 +232,12 @@ impl Client {
         self.has_more = false;
         for _ in 0..MESSAGES {
             // Descriptors are never asked for, and not even received.
-            if talk::has_files(&self.socket.0) {
+            let Some(socket) = &self.socket else { return Err(Ended) };
+            if talk::has_files(&socket.0) {
                 return Err(Ended);
             }
             let mut bytes = [0; talk::MESSAGE];
-            match talk::receive(&self.socket.0, &mut bytes, &mut Vec::new()) {
+            match talk::receive(&socket.0, &mut bytes, &mut Vec::new()) {
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Ok(()),
                 Ok(0) | Err(_) => return self.linger(router),
                 Ok(len) => self.take(router, &bytes[..len.min(bytes.len())], turn)?,
@@ -263,7 +270,8 @@ impl Client {
     }
     pub(super) fn say(&self, message: &Message, files: &[BorrowedFd<'_>]) -> Result<(), Ended> {
         // A program that does not read is treated as ended.
-        talk::send(&self.socket.0, message, files).map_err(|_| Ended)
+        let socket = self.socket.as_ref().ok_or(Ended)?;
+        talk::send(&socket.0, message, files).map_err(|_| Ended)
     }
     fn take(&mut self, router: &mut Router, bytes: &[u8], turn: &mut Turn) -> Result<(), Ended> {
         if self.app.is_none() && bytes.first().is_some_and(|kind| FOREIGN.contains(kind)) {
@@ -272,6 +280,7 @@ impl Client {
         let message = Message::parse(bytes).ok_or(Ended)?;
         match (message.kind, &self.app) {
             (talk::HELLO, None) => self.attach(router, &message, turn),
+            (talk::SERVE | talk::REACH, None) => self.become_socket(router, &message, turn),
             (talk::LISTEN, Some(_)) => self.listen(router, &message),
             (talk::UNLISTEN, Some(_)) => self.unlisten(router, &message),
             (talk::CONNECT, Some(_)) => self.connect(router, &message),
@@ -285,7 +294,7 @@ impl Client {
         reply[0] = 2;
         reply[1..5].copy_from_slice(&(-10i32).to_le_bytes());
         // The client may have disconnected.
-        let _ = talk::send_bytes(&self.socket.0, &reply, &[]);
+        let _ = self.socket.as_ref().map(|socket| talk::send_bytes(&socket.0, &reply, &[]));
         router.log.class("session", "app-socket").warn(format_args!(
             "process {} uses VPP's own library: use libvppcom.so of this router",
             self.pid
@@ -336,8 +345,8 @@ impl Client {
         });
         self.done(request, result.map(|()| 0))
     }
-    /// Gives the program lanes that it has not, has their bells ring on their threads, and has new
-    /// threads take datagrams.
+    /// Sends missing lanes to the program, watches their bells on their threads, and starts
+    /// datagrams on new threads.
     pub fn follow_threads(&mut self, router: &mut Router) {
         let Some(app) = &self.app else { return };
         let places = apps::ask_places(router, app.index, |part: &mut Program| part.number);
@@ -373,8 +382,10 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // The program knows at once, however long it takes to close.
-        let _ = shutdown(&self.socket.0, Shutdown::Both);
+        if let Some(socket) = &self.socket {
+            // The program knows at once, however long it takes to close.
+            let _ = shutdown(&socket.0, Shutdown::Both);
+        }
     }
 }
 
@@ -386,7 +397,7 @@ impl Made {
 }
 
 /// Wakes the threads for a turn.
-fn wake(router: &mut Router) {
+pub(super) fn wake(router: &mut Router) {
     let node = crate::data::turning(router);
     for thread in router.engine.data_threads() {
         router.engine.set_input_state(thread, node, InputState::Adaptive);

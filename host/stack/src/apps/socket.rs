@@ -1,4 +1,4 @@
-//! App sockets: one SOCK_SEQPACKET socket per namespace.
+//! App sockets: one SOCK_SEQPACKET socket per namespace, and its twin for streams.
 //!
 //! Each process that may connect can put descriptors into a socket's queue, which the kernel closes
 //! with it: so sockets are closed elsewhere, as that takes as long as the sender likes.
@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use control::cli::io_text;
-use control::socket::{Elsewhere, Listening, SocketFile};
+use control::socket::{ClosedElsewhere, Listening, SocketFile};
+use lanes::socket::twin;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
     socket_with, sockopt,
@@ -16,6 +17,8 @@ use rustix::net::{
 
 /// Backlog of connections.
 const BACKLOG: i32 = 64;
+/// The same for streams: a program that connects must not wait, and has one for each session.
+const STREAMS: i32 = 4096;
 /// Folder of sockets with default names.
 const FOLDER: &str = "app_ns_sockets";
 
@@ -26,15 +29,15 @@ pub struct Socket {
     file: Option<SocketFile>,
 }
 
-fn new_socket() -> rustix::io::Result<OwnedFd> {
+fn new_socket(of: SocketType) -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+    socket_with(AddressFamily::UNIX, of, flags, None)
 }
 
-fn bound(address: &SocketAddrUnix) -> io::Result<OwnedFd> {
-    let socket = new_socket()?;
+fn bound(address: &SocketAddrUnix, of: SocketType) -> io::Result<OwnedFd> {
+    let socket = new_socket(of)?;
     bind(&socket, address)?;
-    listen(&socket, BACKLOG)?;
+    listen(&socket, if of == SocketType::STREAM { STREAMS } else { BACKLOG })?;
     Ok(socket)
 }
 
@@ -56,25 +59,31 @@ fn path_of(folder: Option<&Path>, id: &str, name: &str) -> Result<PathBuf, Strin
 }
 
 impl Socket {
-    /// Creates the socket of a namespace. A name that starts with `@` is abstract.
+    /// Creates the socket of a namespace and its twin. A name that starts with `@` is abstract.
     ///
     /// # Errors
     /// The reason.
-    pub fn new(folder: Option<&Path>, id: &str, name: &str) -> Result<Self, String> {
+    pub fn pair(folder: Option<&Path>, id: &str, name: &str) -> Result<[Self; 2], String> {
         let failed = |e: io::Error| format!("app socket of namespace {id}: {}", io_text(&e));
-        if let Some(name) = name.strip_prefix('@') {
-            let address = SocketAddrUnix::new_abstract_name(name.as_bytes());
-            let socket = bound(&address.map_err(|e| failed(e.into()))?).map_err(failed)?;
+        let path = match name.strip_prefix('@') {
+            Some(_) => PathBuf::from(name),
+            None => path_of(folder, id, name)?,
+        };
+        let first = Self::new(&path, SocketType::SEQPACKET).map_err(failed)?;
+        Ok([first, Self::new(&twin(&path), SocketType::STREAM).map_err(failed)?])
+    }
+    fn new(path: &Path, of: SocketType) -> io::Result<Self> {
+        if let Some(name) = path.to_str().and_then(|name| name.strip_prefix('@')) {
+            let socket = bound(&SocketAddrUnix::new_abstract_name(name.as_bytes())?, of)?;
             return Ok(Self { socket: Listening::new(socket), file: None });
         }
-        let path = path_of(folder, id, name)?;
         let is_served = |path: &Path| {
             let there =
-                new_socket().and_then(|socket| connect(&socket, &SocketAddrUnix::new(path)?));
+                new_socket(of).and_then(|socket| connect(&socket, &SocketAddrUnix::new(path)?));
             there.is_ok()
         };
-        let made = SocketFile::appear(&path, is_served, |path| bound(&SocketAddrUnix::new(path)?));
-        let (socket, file) = made.map_err(failed)?;
+        let make = |path: &Path| bound(&SocketAddrUnix::new(path)?, of);
+        let (socket, file) = SocketFile::appear(path, is_served, make)?;
         Ok(Self { socket: Listening::new(socket), file: Some(file) })
     }
     /// Its file descriptor.
@@ -83,10 +92,10 @@ impl Socket {
     }
     /// The next connection, and the numbers of its process and user, if one waits. At an abstract
     /// name only this user's and root's are accepted: there is no file whose mode could say so.
-    pub fn accept(&self) -> Option<(Elsewhere<OwnedFd>, u32, u32)> {
+    pub fn accept(&self) -> Option<(ClosedElsewhere<OwnedFd>, u32, u32)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
-            let socket = Elsewhere::new(accept_with(&self.socket, flags).ok()?);
+            let socket = ClosedElsewhere::new(accept_with(&self.socket, flags).ok()?);
             let Ok(who) = sockopt::socket_peercred(&socket) else { continue };
             if self.file.is_some() || who.uid.is_root() || who.uid == rustix::process::geteuid() {
                 let pid = who.pid.as_raw_nonzero().get().cast_unsigned();

@@ -15,6 +15,9 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use super::{Folder, enable};
 
 mod attacks;
+mod datagrams;
+mod keepalive;
+mod sockets;
 
 /// A router with app sockets in a folder of its own.
 struct Rig {

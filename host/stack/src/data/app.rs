@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 
 use super::endpoint::Transport;
 use super::session::{Failure, SessionId};
-pub use super::stream::{Stream, Turn};
+pub use super::stream::{Offered, Stream, Turn};
 
 /// The part of an application on one thread.
 pub trait Application: Any + Send {

@@ -14,7 +14,7 @@ use wire::IpVersion;
 
 use super::app::Application;
 use super::endpoint::{BadEndpoint, Endpoint, Transport};
-use super::layer::Layer;
+use super::layer::{Layer, post};
 use super::listeners::{self, Listener};
 use super::session::NONE;
 use super::udp;
@@ -125,6 +125,9 @@ pub enum Error {
     /// UDP port {0} belongs to another feature
     #[retval(-15)]
     Taken(u16),
+    /// {0}
+    #[retval(-4)]
+    Kernel(String),
     /// the size of a FIFO must be 1 KB to 1 GB
     #[retval(-19)]
     BadFifo,
@@ -174,6 +177,26 @@ pub fn attach(
     Ok(index)
 }
 
+/// Attaches an application with a listener; returns the number of both.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn serve(
+    router: &mut Router,
+    name: &str,
+    options: Options,
+    at: Endpoint,
+    make: impl Fn(usize) -> Box<dyn Application> + 'static,
+) -> Result<(u32, u32), Error> {
+    let was_off = backend(router).is_none();
+    let app = attach(router, name, options, make)?;
+    let listener = listen(router, app, at, true).inspect_err(|_| match was_off {
+        true => disable(router),
+        false => detach(router, app),
+    })?;
+    Ok((app, listener))
+}
+
 /// Detaches an application: its listeners end, its sessions are reset.
 pub fn detach(router: &mut Router, index: u32) {
     let layer = router.own_mut::<Layer>();
@@ -186,7 +209,8 @@ pub fn detach(router: &mut Router, index: u32) {
     let stack = router.own::<Layer>().stack.clone();
     // The parts are dropped here, not on the data-plane threads.
     let gone = stack.ask(&mut router.engine, move |worker| worker.leave(index));
-    if let Err(why) = gone {
+    let leave = move |worker: &mut Worker, at: u32| worker.leave_at(at, index);
+    if let Err(why) = gone.and_then(|_| stack.sweep(&mut router.engine, leave)) {
         router.log.class("session", "detach").error(why);
     }
     names::remove(router, index);
@@ -277,7 +301,7 @@ pub fn unlisten(router: &mut Router, listener: u32) -> Result<(), Error> {
     }
 }
 
-/// The same for many, whose end is published at once; how many there were.
+/// Removes several listeners with one update; returns the number that existed.
 pub fn unlisten_all(router: &mut Router, listeners: &[u32]) -> usize {
     let Layer { listeners: published, by_app, stack, .. } = router.own_mut::<Layer>();
     let (mut all, mut gone) = (published.current().clone(), Vec::new());
@@ -352,7 +376,7 @@ pub fn move_listeners(router: &mut Router, namespace: u32) {
     }
     let log = router.log.class("session", "namespace");
     for old in &ending {
-        log.warn(format_args!("{} has no place in another table: it ends", old.endpoint));
+        log.warn(format_args!("{} cannot be moved to the new table: removed", old.endpoint));
     }
     let ending: Vec<_> = ending.iter().map(|old| old.index).collect();
     unlisten_all(router, &ending);
@@ -385,6 +409,23 @@ pub fn release_port(router: &mut Router, version: IpVersion, port: u16) {
         // Removing our own registration cannot fail.
         let _ = router.redispatch(udp_lookup(version), port, None);
     }
+}
+
+/// Runs `tell` on the part of an application on a thread, without waiting for it.
+pub fn tell_part<A: Application>(
+    router: &mut Router,
+    thread: usize,
+    index: u32,
+    tell: impl FnOnce(&mut A) + Send + 'static,
+) {
+    post(router, thread, move |worker, _, _| {
+        let part = worker.part_of(index).and_then(|at| worker.parts.get_mut(at as usize));
+        let object = part.and_then(|part| part.object.as_mut());
+        let object = object.and_then(|object| (&mut **object as &mut dyn Any).downcast_mut());
+        if let Some(object) = object {
+            tell(object);
+        }
+    });
 }
 
 /// Runs `look` on the parts of an application of type `A`, on their threads, and returns the

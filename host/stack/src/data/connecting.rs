@@ -1,6 +1,6 @@
 //! Control-plane functions for outgoing sessions.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use infra::rcu::Participant;
 use net::Router;
@@ -12,6 +12,7 @@ use super::endpoint::{Endpoint, Transport};
 use super::key::Key;
 use super::layer::{Layer, post};
 use super::session::Failure;
+use super::version::unspecified;
 use super::worker::Worker;
 use crate::control::namespaces;
 use crate::control::published::{Flow, Transport as Ruled, Verdict};
@@ -46,13 +47,12 @@ pub fn connect(router: &mut Router, index: u32, request: Connect) -> Result<(), 
     layer.connects = layer.connects.wrapping_add(1);
     let next = threads.start + layer.connects % threads.len().max(1);
     let thread = thread.filter(|thread| threads.contains(thread)).unwrap_or(next);
-    let limits = [options.rx_fifo, options.tx_fifo];
+    let of = Request { app: index, namespace, opaque, limits: [options.rx_fifo, options.tx_fifo] };
     if options.is_local {
         let found = layer.listeners.current().find_local(&to, namespace).copied();
         if let Some(listener) = found {
             judge_local(router, namespace, &to)?;
-            let of = (index, opaque, limits);
-            post(router, thread, move |worker, _, _| worker.cut_through(of, &listener, &to));
+            post(router, thread, move |worker, _, _| worker.cut_through(&of, &listener, &to));
             return Ok(());
         }
     }
@@ -61,16 +61,19 @@ pub fn connect(router: &mut Router, index: u32, request: Connect) -> Result<(), 
     }
     let (table, local) = origin(router, namespace, &to)?;
     let port = if to.transport == Transport::Udp { take_some_port(router, &to, local)? } else { 0 };
-    let request = Open { app: index, namespace, opaque, limits, table, local, port, to };
+    let request = Open { of, table, local, port, to };
     post(router, thread, move |worker, stack, epoch| {
-        worker.open(&request, |hash| stack.thread_of(hash, epoch).is_some());
+        let listeners = stack.listeners(epoch);
+        worker.open(&request, |local, hash| {
+            listeners.has(to.transport, table.0, local) || stack.thread_of(hash, epoch).is_some()
+        });
     });
     Ok(())
 }
 
-/// Parameters for opening a session on a thread.
+/// An application that requests a session.
 #[derive(Clone, Copy)]
-pub struct Open {
+pub struct Request {
     /// Application.
     pub app: u32,
     /// Its namespace.
@@ -79,6 +82,13 @@ pub struct Open {
     pub opaque: u64,
     /// FIFO sizes in bytes, for each direction.
     pub limits: [u32; 2],
+}
+
+/// Parameters for opening a session on a thread.
+#[derive(Clone, Copy)]
+pub struct Open {
+    /// The request.
+    pub of: Request,
     /// Table.
     pub table: TableIndex,
     /// Local address.
@@ -98,13 +108,14 @@ impl Open {
     }
 }
 
-fn ruled(of: Transport) -> Ruled {
+/// A transport in rules.
+pub fn ruled(of: Transport) -> Ruled {
     if of == Transport::Udp { Ruled::Udp } else { Ruled::Tcp }
 }
 
 fn judge_local(router: &Router, namespace: u32, to: &Endpoint) -> Result<(), Error> {
     let me = Participant::join();
-    let local = SocketAddr::new(any(to.address), 0);
+    let local = SocketAddr::new(unspecified(to.address), 0);
     let flow = Flow { transport: ruled(to.transport), local, remote: to.socket() };
     let policy = router.own::<Layer>().stack.policy();
     match policy.connecting_local(namespace, &flow, me.epoch()) {
@@ -127,7 +138,7 @@ fn origin(
     let me = Participant::join();
     let layer = router.own::<Layer>();
     let policy = layer.stack.policy();
-    let unknown = SocketAddr::new(any(to.address), 0);
+    let unknown = SocketAddr::new(unspecified(to.address), 0);
     let flow = Flow { transport: ruled(to.transport), local: unknown, remote: to.socket() };
     if policy.connecting(table, &flow, me.epoch()) == Verdict::Drop {
         return Err(Error::Filtered(*to));
@@ -138,14 +149,6 @@ fn origin(
     }
     let local = super::source::towards(router, to.address, table, interface);
     Ok((table, local.ok_or(Error::NoAddress(*to))?))
-}
-
-/// The unspecified address of the same IP version.
-fn any(like: IpAddr) -> IpAddr {
-    match like {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    }
 }
 
 /// Chooses and registers a local port for a datagram session.
@@ -166,10 +169,10 @@ fn take_some_port(router: &mut Router, to: &Endpoint, local: IpAddr) -> Result<u
 }
 
 /// Notifies an application that a connect request has failed.
-pub fn refused(worker: &mut Worker, app: u32, opaque: u64, why: Failure) {
-    if let Some(part) = worker.part_of(app)
+pub fn refused(worker: &mut Worker, of: &Request, why: Failure) {
+    if let Some(part) = worker.part_of(of.app)
         && let Some(object) = &mut worker.parts[part as usize].object
     {
-        object.on_refused(opaque, why);
+        object.on_refused(of.opaque, why);
     }
 }

@@ -73,11 +73,17 @@ pub fn first(fifo: &Fifo, chunks: &Chunks) -> Option<(usize, SocketAddr)> {
     Some((number(0).into(), SocketAddr::new(address, number(2))))
 }
 
-/// Removes the first datagram, and copies as much of it as fits.
-pub fn take(fifo: &mut Fifo, chunks: &mut Chunks, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
+/// Copies as much of the first datagram as fits.
+pub fn copy_first(fifo: &Fifo, chunks: &Chunks, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
     let (len, other) = first(fifo, chunks)?;
     let n = len.min(to.len());
     fifo.copy(chunks, fifo.start() + HEADER as u64, &mut to[..n]);
+    Some((len, other))
+}
+
+/// Removes the first datagram, and copies as much of it as fits.
+pub fn take(fifo: &mut Fifo, chunks: &mut Chunks, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
+    let (len, other) = copy_first(fifo, chunks, to)?;
     fifo.consume(chunks, HEADER + len);
     Some((len, other))
 }

@@ -51,7 +51,7 @@ impl Chunks {
     pub fn refused(&self) -> u64 {
         self.refused
     }
-    /// Chunks that an application may still take.
+    /// Number of chunks that an application may still allocate.
     pub fn room(&self, app: u32) -> usize {
         self.shares.left(app, self.limit() - self.used())
     }
@@ -118,7 +118,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// An empty one for `limit` bytes, of an application.
+    /// Creates an empty FIFO of `limit` bytes for an application.
     pub fn new(limit: usize, app: u32) -> Self {
         Self {
             start: 0,

@@ -110,7 +110,7 @@ impl Key {
         (bytes(self.local), bytes(self.peer))
     }
     /// The same key with another local port.
-    #[must_use]
+    #[cfg(test)]
     pub fn with_port(self, local_port: u16) -> Self {
         Self { local_port, ..self }
     }

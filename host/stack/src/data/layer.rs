@@ -1,6 +1,6 @@
 //! Control of the data path: enabling the layer, threads, and work for them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +16,15 @@ use wire::{IpVersion, Protocol};
 
 use super::apps::{self, App};
 use super::endpoint::Transport;
+use super::fence::Failures;
 use super::listeners::Listeners;
 use super::opening::Spare;
 use super::ports::{Ports, Share};
-use super::session::{Life, Session};
+use super::session::Life;
 use super::stack::Stack;
+use super::transport::Output;
 use super::worker::Worker;
-use super::{statistics, tcp};
+use super::{fence, statistics, tcp};
 use crate::control::settings::{self, Settings};
 
 /// Largest payload of a packet before segmentation, so that all headers fit in front.
@@ -60,6 +62,8 @@ pub struct Layer {
     pub secret: [u8; 16],
     /// Seed for hashes.
     pub seed: u64,
+    /// Failures of transports.
+    pub failures: Failures,
 }
 
 /// Converts settings for the TCP machine.
@@ -109,7 +113,7 @@ pub fn switch(router: &mut Router, is_on: bool) {
 fn turn_on(router: &mut Router) {
     router.own_mut::<Layer>().is_on = true;
     let threads = router.engine.data_threads();
-    give_parts(router, &threads);
+    give_parts(router, &threads, Vec::new());
     for version in IpVersion::ALL {
         let input = tcp::INPUT[version as usize];
         if let Err(why) = router.redispatch_protocol(version, Protocol::TCP, Some(input)) {
@@ -139,8 +143,8 @@ pub fn turning(router: &Router) -> NodeIndex {
     router.own::<Layer>().queue
 }
 
-/// Creates the state of threads that have none.
-fn give_parts(router: &mut Router, threads: &Range<usize>) {
+/// Creates the state of threads that have none, with parts of applications that are left over.
+fn give_parts(router: &mut Router, threads: &Range<usize>, mut spares: Vec<Spare>) {
     let settings = settings::current(router).clone();
     let stack = router.own::<Layer>().stack.clone();
     let there = stack.ask(&mut router.engine, |_| ()).unwrap_or_default();
@@ -149,7 +153,7 @@ fn give_parts(router: &mut Router, threads: &Range<usize>) {
     if missing.is_empty() {
         return;
     }
-    let mut spares = take_spares(router, missing.len());
+    spares.extend(take_spares(router, missing.len()));
     let layer = router.own::<Layer>();
     let (seed, secret) = (layer.seed, layer.secret);
     let apps: Vec<_> = layer.apps.keys().copied().collect();
@@ -183,7 +187,7 @@ fn give_parts(router: &mut Router, threads: &Range<usize>) {
     put_parts(router, &stack, new);
 }
 
-/// Parts of applications that other threads have left over, so many of each at most.
+/// Spare parts of applications on other threads, at most `most` of each.
 fn take_spares(router: &mut Router, most: usize) -> Vec<Spare> {
     let stack = router.own::<Layer>().stack.clone();
     let taken = Arc::new(Mutex::new(BTreeMap::<u32, usize>::new()));
@@ -224,6 +228,18 @@ fn put_parts(router: &mut Router, stack: &Stack, parts: Vec<(usize, Box<Worker>)
     }
 }
 
+/// Takes the state of a thread.
+pub fn take_part(router: &mut Router, thread: usize) -> Option<Box<Worker>> {
+    take_parts(router, move |at| at == thread).pop()
+}
+
+/// Creates the state of threads that have none, while the layer is enabled.
+pub fn restart(router: &mut Router, spares: Vec<Spare>) {
+    let threads = router.engine.data_threads();
+    give_parts(router, &threads, spares);
+    watch(router, &threads, InputState::Adaptive);
+}
+
 /// Takes the state of those threads for which `is` returns true.
 #[expect(clippy::vec_box, reason = "a part is large, and moves to its thread as it is")]
 fn take_parts(
@@ -243,6 +259,7 @@ fn take_parts(
 }
 
 fn turn_off(router: &mut Router) {
+    fence::replace_all(router);
     let apps: Vec<_> = router.own::<Layer>().apps.keys().copied().collect();
     for app in apps {
         apps::detach(router, app);
@@ -253,7 +270,8 @@ fn turn_off(router: &mut Router) {
     }
     take_icmp_errors(router, false);
     let stack = router.own::<Layer>().stack.clone();
-    if let Err(why) = stack.visit(&mut router.engine, |worker| worker.withdraw(|_| true)) {
+    let withdraw = |worker: &mut Worker, index: u32| _ = worker.withdraw_at(index);
+    if let Err(why) = stack.sweep(&mut router.engine, withdraw) {
         router.log.class("session", "disable").error(why);
     }
     for _ in 0..ROUNDS {
@@ -284,6 +302,7 @@ pub fn follow_threads(router: &mut Router, stay: &Range<usize>) -> Result<(), St
     if !router.own::<Layer>().is_on {
         return Ok(());
     }
+    fence::replace_all(router);
     let kept = stay.clone();
     let mut leaving = take_parts(router, move |thread| !kept.contains(&thread));
     let stack = router.own::<Layer>().stack.clone();
@@ -300,7 +319,7 @@ pub fn follow_threads(router: &mut Router, stay: &Range<usize>) -> Result<(), St
         moved.push((thread, part));
     }
     put_parts(router, &stack, moved);
-    give_parts(router, stay);
+    give_parts(router, stay, Vec::new());
     // The states of the other threads are merged into the remaining ones.
     let targets: Vec<_> = stay.clone().collect();
     for (n, part) in leaving.into_iter().enumerate() {
@@ -323,7 +342,7 @@ pub fn follow_threads(router: &mut Router, stay: &Range<usize>) -> Result<(), St
     };
     stack.visit(&mut router.engine, announce).map_err(|e| e.to_string())?;
     if stay.len() == 1 {
-        // It looks nothing up there, and notes no end of a session.
+        // A single thread neither reads nor updates the directory.
         forget_directory(router);
     }
     watch(router, stay, InputState::Adaptive);
@@ -336,22 +355,25 @@ pub fn follow_addresses(router: &mut Router, interface: InterfaceIndex, before: 
         return;
     }
     let now = ends_of(router.addresses.of(interface));
-    let gone: Vec<_> = ends_of(before).into_iter().filter(|end| !now.contains(end)).collect();
+    let gone: HashSet<_> = ends_of(before).into_iter().filter(|end| !now.contains(end)).collect();
     if gone.is_empty() {
         return;
     }
     let stack = router.own::<Layer>().stack.clone();
-    let withdraw = move |worker: &mut Worker| {
-        let is_gone = |s: &Session| gone.contains(&(s.key.fib(), s.key.local().ip()));
-        worker.withdraw(|s| s.life != Life::Listening && is_gone(s));
+    let withdraw = move |worker: &mut Worker, index: u32| {
+        let session = &worker.sessions[index as usize];
+        let end = (session.key.fib(), session.key.local().ip());
+        if session.life != Life::Listening && gone.contains(&end) {
+            worker.withdraw_at(index);
+        }
     };
-    if let Err(why) = stack.visit(&mut router.engine, withdraw) {
+    if let Err(why) = stack.sweep(&mut router.engine, withdraw) {
         router.log.class("session", "addresses").error(why);
     }
 }
 
 /// Addresses of an interface with their tables.
-fn ends_of(on: &OnInterface) -> Vec<(u16, IpAddr)> {
+fn ends_of(on: &OnInterface) -> HashSet<(u16, IpAddr)> {
     let ip4 = on.ip4.iter().map(|p| (on.table4.0, IpAddr::V4(p.addr())));
     let ip6 = on.ip6.iter().map(|p| (on.table6.0, IpAddr::V6(p.addr())));
     ip4.chain(ip6).collect()
@@ -378,7 +400,7 @@ pub fn post(
     work: impl FnOnce(&mut Worker, &Stack, Epoch<'_>) + Send + 'static,
 ) {
     let node = router.own::<Layer>().place;
-    router.engine.visit::<tcp::Output<V4>>(thread, node, move |output, frame| {
+    router.engine.visit::<Output<tcp::Tcp, V4>>(thread, node, move |output, frame| {
         let stack = &output.stack;
         if let Some(mut worker) = stack.lend(frame.thread()) {
             worker.now = frame.now();

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::endpoint::{Endpoint, Transport};
+use super::version::unspecified;
 
 /// Limit of listeners.
 pub const MOST: usize = 1 << 16;
@@ -97,14 +98,6 @@ fn place(of: &Endpoint, scope: u32) -> Place {
     (of.transport, scope, of.address, of.port)
 }
 
-/// The unspecified address of the same version.
-fn any(like: IpAddr) -> IpAddr {
-    match like {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    }
-}
-
 impl Listeners {
     /// Number of listeners.
     pub fn count(&self) -> usize {
@@ -164,8 +157,13 @@ impl Listeners {
     /// else for any address, else for all ports.
     pub fn find(&self, of: Transport, fib: u16, own: IpAddr, port: u16) -> Option<&Listener> {
         let at = |address, port| self.global.get(&(of, fib.into(), address, port));
-        let here = |port| at(own, port).or_else(|| at(any(own), port));
+        let here = |port| at(own, port).or_else(|| at(unspecified(own), port));
         here(port).or_else(|| here(0)).and_then(|index| self.at(*index))
+    }
+    /// Whether a listener has this port, at the address or at any.
+    pub fn has(&self, of: Transport, fib: u16, own: SocketAddr) -> bool {
+        let has = |address| self.global.get(&(of, fib.into(), address, own.port())).is_some();
+        has(own.ip()) || has(unspecified(own.ip()))
     }
     /// A listener of an application, for redirected connections.
     pub fn of_app(&self, of: Transport, app: u32) -> Option<&Listener> {
@@ -174,7 +172,7 @@ impl Listeners {
     /// The listener for sessions from an application of the same namespace.
     pub fn find_local(&self, to: &Endpoint, namespace: u32) -> Option<&Listener> {
         let exact = self.local.get(&place(to, namespace));
-        let any = Endpoint { address: any(to.address), ..*to };
+        let any = Endpoint { address: unspecified(to.address), ..*to };
         let found = exact.or_else(|| self.local.get(&place(&any, namespace)));
         found.and_then(|index| self.at(*index))
     }

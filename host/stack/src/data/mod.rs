@@ -11,6 +11,7 @@ pub mod connecting;
 mod datagram;
 mod deadlines;
 pub mod endpoint;
+mod fence;
 mod fifo;
 mod key;
 mod layer;
@@ -27,6 +28,7 @@ mod stack;
 mod statistics;
 mod stream;
 mod tcp;
+mod transport;
 mod udp;
 mod version;
 mod visit;
@@ -65,7 +67,8 @@ pub(crate) fn register(parts: &mut Parts) -> Result<(), Refused> {
     tcp::add_nodes(router, &stack).map_err(refuse)?;
     udp::add_nodes(router, &stack).map_err(refuse)?;
     let (freed, unfinished) = (router.events.sender(), router.events.sender());
-    let queue = queue::Queue { stack: stack.clone(), freed, unfinished };
+    let (stack_of, fenced) = (stack.clone(), router.events.sender());
+    let queue = queue::Queue { stack: stack_of, freed, unfinished, fenced, has_told: false };
     let queue = router.engine.add_input(queue).map_err(refuse)?;
     let place = router.engine.index_of(tcp::OUTPUT[0]).expect("it was just added");
     let random = || RandomState::new().build_hasher().finish();
@@ -87,15 +90,17 @@ pub(crate) fn register(parts: &mut Parts) -> Result<(), Refused> {
         place,
         secret,
         seed: random(),
+        failures: fence::Failures::default(),
     });
     router.events.handle(|router: &mut Router, queue::Freed(end)| {
         apps::release_port(router, end.ip().into(), end.port());
     });
-    router.events.handle(|router: &mut Router, error: tcp::icmp::Elsewhere| {
+    router.events.handle(|router: &mut Router, error: tcp::icmp::Misplaced| {
         layer::post(router, error.thread, move |worker, _, _| {
             worker.troubled(&error.key, error.seq, error.trouble);
         });
     });
+    fence::register(router);
     statistics::register(router).map_err(refuse)?;
     router.addresses.observe(layer::follow_addresses);
     router.on_threads.push(layer::follow_threads);
@@ -113,7 +118,7 @@ pub(crate) fn queued(router: &mut Router) -> usize {
 #[cfg(test)]
 pub(crate) fn withdraw_all(router: &mut Router) {
     let stack = router.own::<layer::Layer>().stack.clone();
-    stack.visit(&mut router.engine, |worker| worker.withdraw(|_| true)).unwrap();
+    stack.sweep(&mut router.engine, |worker, index| _ = worker.withdraw_at(index)).unwrap();
 }
 
 fn follow_namespace(router: &mut Router, index: u32, change: Change) {

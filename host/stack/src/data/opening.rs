@@ -1,18 +1,20 @@
 //! Outgoing sessions, adding and removing parts of applications, and merging of threads.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use tcp_machine::{Connection, Settings, Time};
 use wire::Protocol;
 
 use super::app::Application;
-use super::connecting::{Open, refused};
+use super::connecting::{Open, Request, refused};
 use super::endpoint::{Endpoint, Transport};
 use super::key::Key;
 use super::listeners::Listener;
 use super::ports::{Ports, Share};
 use super::session::{Failure, Inner, Life, NONE, Pending, Session, SessionId};
 use super::tcp::flow_of;
+use super::version::unspecified;
 use super::worker::{New, Part, Worker, time};
 
 /// A part of an application that has no thread.
@@ -25,96 +27,125 @@ pub struct Spare {
     pub words: Vec<(u32, u64)>,
 }
 
+impl Part {
+    /// Whether its place is free.
+    fn is_unused(&self) -> bool {
+        self.app == NONE && self.sessions == 0
+    }
+    /// Takes the object out, and leaves the place to its sessions.
+    fn vacate(&mut self) -> Option<Box<dyn Application>> {
+        (self.app, self.is_spare) = (NONE, false);
+        self.object.take()
+    }
+}
+
 impl Worker {
     /// Adds the part of an application.
     pub fn enter(&mut self, app: u32, object: Box<dyn Application>) {
         let has_turns = object.has_turns();
-        self.place(Part { app, object: Some(object), has_turns, is_spare: false });
+        let object = Some(object);
+        self.place(Part { app, object, has_turns, is_spare: false, sessions: 0 });
     }
-    /// Puts a part where there is none, and no session is left of one.
+    /// Puts a part into an unused place to which no session refers.
     fn place(&mut self, part: Part) -> u32 {
-        let is_unused = |at: &usize| self.parts[*at].app == NONE && !self.is_used(*at as u32);
-        if let Some(at) = (0..self.parts.len()).find(is_unused) {
-            self.parts[at] = part;
-            return at as u32;
+        let at = match self.parts.iter().position(Part::is_unused) {
+            Some(at) => {
+                self.parts[at] = part;
+                at
+            }
+            None => {
+                self.parts.push(part);
+                self.parts.len() - 1
+            }
+        };
+        self.find_places();
+        at as u32
+    }
+    /// Notes the places of parts after a change of them.
+    fn find_places(&mut self) {
+        let Self { places, parts, .. } = self;
+        places.by_app.fill(NONE);
+        for (at, part) in (0..).zip(&*parts).filter(|(_, part)| part.app != NONE && !part.is_spare)
+        {
+            let app = part.app as usize;
+            places.by_app.resize(places.by_app.len().max(app + 1), NONE);
+            places.by_app[app] = at;
         }
-        self.parts.push(part);
-        self.parts.len() as u32 - 1
+        let turning = (0..).zip(&*parts).filter(|(_, part)| part.has_turns && part.app != NONE);
+        places.turning = turning.map(|(at, _)| at).collect();
     }
     /// Takes spare parts out that have no sessions left but those of all peers of listeners, as
     /// many of an application as `may_take` says: with the latter's numbers and their words.
     pub fn take_spares(&mut self, mut may_take: impl FnMut(u32) -> bool) -> Vec<Spare> {
+        if !self.parts.iter().any(|part| part.is_spare) {
+            return Vec::new();
+        }
+        // Sessions of all peers that do not keep their parts here, by part.
+        let mut idle = BTreeMap::<u32, Vec<u32>>::new();
+        for (index, session) in (0..).zip(&self.sessions) {
+            if session.life == Life::Listening && self.listening(session.listener) != Some(index) {
+                idle.entry(session.part).or_default().push(index);
+            }
+        }
         let mut spares = Vec::new();
         for at in 0..self.parts.len() {
-            let Part { app, is_spare, object, .. } = &self.parts[at];
-            if !is_spare || object.is_none() {
+            let (part, own) = (&self.parts[at], idle.remove(&(at as u32)).unwrap_or_default());
+            let is_idle = part.sessions as usize == own.len();
+            let (app, is_spare) = (part.app, part.is_spare && part.object.is_some());
+            if !is_spare || !is_idle || !may_take(app) {
                 continue;
             }
-            let app = *app;
-            let is_own = |s: &&Session| s.part == at as u32 && !matches!(s.inner, Inner::Free);
-            let own = (0..).zip(&self.sessions).filter(|(_, s)| is_own(s));
-            let own: Vec<_> = own.map(|(n, s)| (n, s.life, s.listener, s.data)).collect();
-            let is_idle = own.iter().all(|(n, life, listener, _)| {
-                *life == Life::Listening && self.listening(*listener) != Some(*n)
-            });
-            if !is_idle || !may_take(app) {
-                continue;
-            }
-            own.iter().for_each(|(index, ..)| self.remove(*index));
-            let words = own.iter().map(|(_, _, listener, data)| (*listener, *data)).collect();
-            let part = &mut self.parts[at];
-            (part.app, part.is_spare) = (NONE, false);
-            let object = part.object.take();
+            let word = |index: &u32| {
+                let session = &self.sessions[*index as usize];
+                (session.listener, session.data)
+            };
+            let words = own.iter().map(word).collect();
+            own.iter().for_each(|index| self.remove(*index));
+            let object = self.parts[at].vacate();
             spares.extend(object.map(|object| Spare { app, object, words }));
         }
+        self.find_places();
         spares
     }
-    /// Removes the parts of an application. Its sessions are reset, except those that it has
-    /// closed, which end normally.
+    /// Removes the parts of an application, which then gets no new sessions; the others are for
+    /// [`Worker::leave_at`].
     pub fn leave(&mut self, app: u32) -> Vec<Box<dyn Application>> {
         let mut gone = Vec::new();
         for part in self.parts.iter_mut().filter(|part| part.app == app) {
-            (part.app, part.is_spare) = (NONE, false);
-            gone.extend(part.object.take());
+            gone.extend(part.vacate());
         }
-        for session in self.sessions.iter_mut().filter(|session| session.app == app) {
-            if session.life == Life::AppClosed {
-                session.app = NONE;
-            } else if !matches!(session.inner, Inner::Free | Inner::Wait(_)) {
-                session.life = match session.life {
-                    Life::Listening => Life::Listening,
-                    _ => Life::AppClosed,
-                };
-            }
-        }
-        self.withdraw(|session| session.app == app);
-        while self.parts.last().is_some_and(|part| part.app == NONE)
-            && !self.is_used(self.parts.len() as u32 - 1)
-        {
+        while self.parts.last().is_some_and(Part::is_unused) {
             self.parts.pop();
         }
+        self.find_places();
         gone
     }
-    fn is_used(&self, part: u32) -> bool {
-        self.sessions.iter().any(|s| s.part == part && !matches!(s.inner, Inner::Free))
+    /// Resets a session if it is one of an application that has left. One that the application had
+    /// closed ends normally.
+    pub fn leave_at(&mut self, index: u32, app: u32) {
+        let session = &mut self.sessions[index as usize];
+        if session.app != app || matches!(session.inner, Inner::Free) {
+            return;
+        }
+        if session.life == Life::AppClosed {
+            session.app = NONE;
+            return;
+        }
+        if session.life != Life::Listening {
+            session.life = Life::AppClosed;
+        }
+        self.withdraw_at(index);
     }
-    /// Makes the session to which datagrams of all peers come, with a word of its application.
+    /// Creates the session for datagrams of all peers, with the application's value.
     pub fn open_listening(&mut self, listener: &Listener, data: u64) {
         let local = listener.endpoint.socket();
-        let index = self.insert(New {
-            key: Key::of(local, any_like(local), Protocol::UDP, listener.fib),
-            inner: Inner::Udp,
-            app: listener.app,
-            listener: listener.index,
-            namespace: listener.namespace,
-            life: Life::Listening,
-            limits: [listener.rx_limit, listener.tx_limit],
-            data,
-        });
+        let key = Key::of(local, any_like(local), Protocol::UDP, listener.fib);
+        let new = New::accepted(listener, key, Inner::Udp);
+        let index = self.insert(New { life: Life::Listening, data, ..new });
         let Some(index) = index else { return };
         self.listening.insert(listener.index, index);
         if data != u64::MAX {
-            // Its name is new, which its application learns by a call.
+            // Its ID is new, of which a call notifies the application.
             self.queue(index, Pending::READABLE);
         }
     }
@@ -135,7 +166,7 @@ impl Worker {
             self.remove(index);
         }
     }
-    /// The thread has another number: all names of its sessions change with it.
+    /// Changes the number of the thread, and with it the IDs of its sessions.
     pub fn rename(&mut self, thread: usize) {
         self.thread = thread;
         for index in 0..self.sessions.len() as u32 {
@@ -146,49 +177,27 @@ impl Worker {
         }
     }
     /// Creates a pair of cut-through sessions.
-    pub fn cut_through(
-        &mut self,
-        (app, opaque, limits): (u32, u64, [u32; 2]),
-        listener: &Listener,
-        to: &Endpoint,
-    ) {
+    pub fn cut_through(&mut self, of: &Request, listener: &Listener, to: &Endpoint) {
         let protocol = to.transport.protocol().unwrap_or(Protocol::TCP);
-        // The client has no address of its own; its session number serves as the port.
+        // The client has neither an address of its own nor a port.
         let client = SocketAddr::new(any_like(to.socket()).ip(), 0);
-        let key = Key::of(client, to.socket(), protocol, listener.fib);
-        let new = |app, key, listener: u32, life, limits, data| New {
-            key,
-            inner: Inner::Cut(NONE),
-            app,
-            listener,
-            namespace: 0,
-            life,
-            limits,
-            data,
-        };
         let back = Key::of(to.socket(), client, protocol, listener.fib);
-        let limits_there = [listener.rx_limit, listener.tx_limit];
-        let there = new(listener.app, back, listener.index, Life::Accepting, limits_there, 0);
-        let Some(server) = self.insert(there) else {
-            return refused(self, app, opaque, Failure::Full);
+        let Some(server) = self.insert(New::accepted(listener, back, Inner::Cut(NONE))) else {
+            return refused(self, of, Failure::Full);
         };
-        let here = new(app, key, NONE, Life::Connecting, limits, opaque);
-        let Some(client) = self.insert(here) else {
+        let key = Key::of(client, to.socket(), protocol, listener.fib);
+        let Some(client) = self.insert(New::requested(of, key, Inner::Cut(server))) else {
             self.remove(server);
-            return refused(self, app, opaque, Failure::Full);
+            return refused(self, of, Failure::Full);
         };
-        for (one, other) in [(server, client), (client, server)] {
-            let session = &mut self.sessions[one as usize];
-            session.inner = Inner::Cut(other);
-            session.namespace = listener.namespace;
-        }
+        self.sessions[server as usize].inner = Inner::Cut(client);
         self.queue(server, Pending::ACCEPT);
         self.queue(client, Pending::CONNECTED);
     }
-    /// Opens a session to a host. `is_elsewhere` returns whether another thread has a session with
-    /// the given hash.
-    pub fn open(&mut self, request: &Open, is_elsewhere: impl Fn(u64) -> bool) {
-        let Open { app, opaque, port, .. } = *request;
+    /// Opens a session to a host. `is_taken` returns whether a local end has a listener, or another
+    /// thread a session with the given hash.
+    pub fn open(&mut self, request: &Open, is_taken: impl Fn(SocketAddr, u64) -> bool) {
+        let (of, port) = (&request.of, request.port);
         let seed = self.seed();
         let key = if port > 0 {
             Some(request.key(port))
@@ -197,7 +206,10 @@ impl Worker {
             let mut ports = std::mem::replace(&mut self.ports, fresh);
             let is_free = |port| {
                 let key = request.key(port);
-                self.find(&key).is_none() && !is_elsewhere(key.hash(seed))
+                // A session of an address of the router to itself would be its own peer.
+                key.local() != request.to.socket()
+                    && self.find(&key).is_none()
+                    && !is_taken(key.local(), key.hash(seed))
             };
             let port = ports.choose(request.key(0).hash(seed), is_free);
             self.ports = ports;
@@ -205,33 +217,23 @@ impl Worker {
         };
         let Some(key) = key else {
             self.refusals.ports += 1;
-            return refused(self, app, opaque, Failure::NoPort);
+            return refused(self, of, Failure::NoPort);
         };
         let (now, mss) = (time(self.now), self.mss(key.is_ip6()));
         let inner = match request.to.transport {
             Transport::Udp => Inner::Udp,
             Transport::Tcp | Transport::Ct => {
-                let (flow, space) = (flow_of(&key), request.limits[0]);
+                let (flow, space) = (flow_of(&key), of.limits[0]);
                 let settings = Settings::default();
                 Inner::Tcp(Connection::open(&mut self.machine, now, &flow, mss, space, settings))
             }
         };
         let is_ready = matches!(inner, Inner::Udp);
-        let new = New {
-            key,
-            inner,
-            app,
-            listener: NONE,
-            namespace: request.namespace,
-            life: Life::Connecting,
-            limits: request.limits,
-            data: opaque,
-        };
-        let Some(index) = self.insert(new) else {
+        let Some(index) = self.insert(New::requested(of, key, inner)) else {
             if is_ready {
                 self.freed.push(key.local());
             }
-            return refused(self, app, opaque, Failure::Full);
+            return refused(self, of, Failure::Full);
         };
         self.queue(index, if is_ready { Pending::CONNECTED } else { Pending::SEND });
     }
@@ -240,7 +242,7 @@ impl Worker {
         let mut parts = Vec::with_capacity(other.parts.len());
         for part in std::mem::take(&mut other.parts) {
             let is_there = part.app != NONE;
-            let place = is_there.then(|| self.place(Part { is_spare: true, ..part }));
+            let place = is_there.then(|| self.place(Part { is_spare: true, sessions: 0, ..part }));
             parts.push(place.unwrap_or(NONE));
         }
         let mut places = vec![NONE; other.sessions.len()];
@@ -298,12 +300,12 @@ impl Worker {
             }
             Inner::Free | Inner::Udp | Inner::Cut(_) | Inner::Over => {}
         }
-        own.part = part;
         own.wants_room = session.wants_room;
         own.is_finished = session.is_finished;
         own.failure = session.failure;
         own.alarm = session.alarm;
         own.refused = session.refused;
+        own.reached_at = session.reached_at;
         for (from, to) in [(&session.rx, &mut own.rx), (&session.tx, &mut own.tx)] {
             is_whole &= to.copy_from(&mut self.chunks, from, &other.chunks);
         }
@@ -315,6 +317,7 @@ impl Worker {
             pending.add(Pending::READABLE);
         }
         self.queue(index, pending);
+        self.join_part(index, part);
         let own = &self.sessions[index as usize];
         if matches!(own.inner, Inner::Udp) && own.life != Life::Listening {
             self.note_peer(index);
@@ -334,7 +337,7 @@ impl Worker {
     }
 }
 
-/// Tells an application that a session found no room on another thread.
+/// Notifies an application that a session did not fit on another thread.
 fn lost(object: &mut dyn Application, id: SessionId, session: &Session) {
     if session.life == Life::Connecting {
         object.on_refused(session.data, Failure::Full);
@@ -344,8 +347,5 @@ fn lost(object: &mut dyn Application, id: SessionId, session: &Session) {
 }
 
 fn any_like(like: SocketAddr) -> SocketAddr {
-    match like {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    }
+    SocketAddr::new(unspecified(like.ip()), 0)
 }

@@ -24,7 +24,7 @@ impl Worker {
         }
     }
     /// Makes room for a new peer of a listener.
-    pub fn crowd_out(&mut self, listener: &Listener) {
+    pub fn make_room_for_peer(&mut self, listener: &Listener) {
         let Some(peers) = self.peers.get_mut(&listener.index) else { return };
         let mut peers = std::mem::take(peers);
         let mut spared = 0;

@@ -9,6 +9,7 @@ use tcp_machine::{MAX_HEADER, Outgoing};
 use wire::{Protocol, udp};
 use zerocopy::IntoBytes;
 
+use super::fence::Fenced;
 use super::key::Key;
 use super::session::NONE;
 use super::stack::Stack;
@@ -53,6 +54,10 @@ pub struct Queue {
     pub freed: EventSender<Freed>,
     /// Events for half-open connections.
     pub unfinished: EventSender<Unfinished>,
+    /// Events for a state that is not used any more.
+    pub fenced: EventSender<Fenced>,
+    /// Whether that event was sent.
+    pub has_told: bool,
 }
 
 /// Edges of [`Queue`].
@@ -98,7 +103,13 @@ impl Input for Queue {
     #[inline(always)]
     fn poll<On: graph::Cpu>(&mut self, intake: &mut Intake<'_, Self, On>) {
         let (thread, epoch) = (intake.thread(), intake.epoch());
-        let Some(mut worker) = self.stack.lend(thread) else { return };
+        let Some(mut worker) = self.stack.lend(thread) else {
+            if !self.has_told && self.stack.is_fenced(thread) {
+                self.has_told = self.fenced.send(Fenced(thread));
+            }
+            return;
+        };
+        self.has_told = false;
         worker.now = intake.now();
         if worker.visited != NONE {
             worker.abandon();

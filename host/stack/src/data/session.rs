@@ -1,6 +1,9 @@
 //! Sessions: one end of a connection with its FIFOs.
 
+use std::net::IpAddr;
+
 use std::fmt;
+use std::ops::BitOr;
 
 use infra::timer::Handle;
 use serde::Serialize;
@@ -178,6 +181,13 @@ impl Pending {
     }
 }
 
+impl BitOr for Pending {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
 /// The transport of a session.
 #[derive(Debug, Default)]
 #[expect(clippy::large_enum_variant, reason = "records are of one size, as are their places")]
@@ -195,7 +205,7 @@ pub enum Inner {
     Udp,
     /// Cut-through: the other end, on the same thread.
     Cut(u32),
-    /// None any more: it has ended in order, and the application has not closed the session.
+    /// None: the transport has ended normally, and the application has not closed the session.
     Over,
 }
 
@@ -249,6 +259,9 @@ pub struct Session {
     /// Whether datagrams have come since its place in the row of [`super::peers`] was last looked
     /// at.
     pub is_heard: bool,
+    /// The own address at which the last datagram came, of a session for all of them: answers are
+    /// from there.
+    pub reached_at: Option<IpAddr>,
 }
 
 impl Session {

@@ -1,5 +1,6 @@
 //! Sessions and statistics for display.
 
+use infra::order::Order;
 use std::net::SocketAddr;
 
 use graph::NoAnswer;
@@ -149,7 +150,7 @@ pub fn clear(router: &mut Router) -> Result<(), NoAnswer> {
 /// Listeners by number.
 pub fn listeners(router: &Router) -> Vec<Listener> {
     let mut all: Vec<_> = router.own::<Layer>().listeners.current().iter().copied().collect();
-    all.sort_by_key(|listener| listener.index);
+    all.order_by_key(|listener| listener.index);
     all
 }
 

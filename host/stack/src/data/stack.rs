@@ -1,18 +1,27 @@
 //! Access to the stack's state of each thread, for nodes and the control thread.
 
+use infra::order::Order;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use graph::{Engine, NoAnswer};
 use infra::rcu::{Epoch, Reader};
 use infra::table::exact::{Change, ExactReader, Missed};
+use net::fib::TableIndex;
 
-use super::listeners::Listeners;
-use super::worker::Worker;
+use super::connecting::ruled;
+use super::endpoint::Transport;
+use super::key::Key;
+use super::listeners::{Listener, Listeners};
+use super::worker::{SESSIONS, Worker};
 use crate::control::Policy;
+use crate::control::published::{Flow, Verdict};
 
 /// Attempts to change the directory while another thread changes it.
 const TRIES: usize = 16;
+
+/// Sessions that a thread processes for the control thread between two of its loops.
+const SLICE: usize = 512;
 
 /// State shared by all threads, and the state of each thread. Nodes have clones.
 #[derive(Clone)]
@@ -26,6 +35,10 @@ struct All {
     directory: ExactReader,
     policy: Policy,
 }
+
+/// A rule forbids it.
+#[derive(Clone, Copy, Debug)]
+pub struct Filtered;
 
 /// Borrow of a thread's state, for one call of a node.
 pub struct Lent<'t>(MutexGuard<'t, Option<Box<Worker>>>);
@@ -59,25 +72,74 @@ impl Stack {
     fn lock(&self, thread: usize) -> Option<MutexGuard<'_, Option<Box<Worker>>>> {
         match self.0.workers.get(thread)?.try_lock() {
             Ok(lent) => Some(lent),
-            // A panic is caught at the frame.
             Err(TryLockError::Poisoned(lent)) => Some(lent.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }
-    /// The state of the calling thread; `None` while the layer is disabled.
+    /// The state of the calling thread; `None` while the layer is disabled, and after a panic of a
+    /// node that had borrowed it (`fence`).
     #[inline(always)]
     pub fn lend(&self, thread: usize) -> Option<Lent<'_>> {
-        self.lock(thread).filter(|part| part.is_some()).map(Lent)
+        let lent = match self.0.workers.get(thread)?.try_lock() {
+            Ok(lent) => lent,
+            Err(TryLockError::Poisoned(lent)) => self.unfence(thread, lent.into_inner())?,
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        lent.is_some().then_some(Lent(lent))
+    }
+    /// The state after a panic, if an application panicked.
+    #[cold]
+    fn unfence<'t>(
+        &self,
+        thread: usize,
+        mut lent: MutexGuard<'t, Option<Box<Worker>>>,
+    ) -> Option<MutexGuard<'t, Option<Box<Worker>>>> {
+        if !std::mem::take(&mut lent.as_mut()?.is_panic_of_application) {
+            return None;
+        }
+        self.0.workers[thread].clear_poison();
+        Some(lent)
+    }
+    /// Whether the state of a thread is not used any more, because a node panicked with it.
+    pub fn is_fenced(&self, thread: usize) -> bool {
+        let is_of_application = |lent: &MutexGuard<'_, Option<Box<Worker>>>| {
+            lent.as_ref().is_none_or(|worker| worker.is_panic_of_application)
+        };
+        self.0.workers.get(thread).is_some_and(Mutex::is_poisoned)
+            && !self.lock(thread).is_some_and(|lent| is_of_application(&lent))
     }
     /// Sets or removes the state of a thread and returns the old one. Call it on the thread itself,
     /// or while it does not run.
     pub fn replace(&self, thread: usize, part: Option<Box<Worker>>) -> Option<Box<Worker>> {
-        self.lock(thread).and_then(|mut lent| std::mem::replace(&mut *lent, part))
+        let mut lent = self.lock(thread)?;
+        let old = std::mem::replace(&mut *lent, part);
+        self.0.workers[thread].clear_poison();
+        old
     }
     /// Listeners.
     #[inline(always)]
     pub fn listeners<'e>(&'e self, epoch: Epoch<'e>) -> &'e Listeners {
         self.0.listeners.read(epoch)
+    }
+    /// The listener for a packet without a session.
+    ///
+    /// # Errors
+    /// A rule forbids the session.
+    pub fn listener_for<'e>(
+        &'e self,
+        transport: Transport,
+        key: &Key,
+        epoch: Epoch<'e>,
+    ) -> Result<Option<&'e Listener>, Filtered> {
+        let (local, peer) = (key.local(), key.peer());
+        let listeners = self.listeners(epoch);
+        let found = listeners.find(transport, key.fib(), local.ip(), local.port());
+        let flow = Flow { transport: ruled(transport), local, remote: peer };
+        match self.policy().arriving(TableIndex(key.fib()), &flow, epoch) {
+            Verdict::Drop => Err(Filtered),
+            Verdict::Redirect(app) => Ok(listeners.of_app(transport, app).or(found)),
+            Verdict::Allow | Verdict::Unsaid => Ok(found),
+        }
     }
     /// Namespaces, filters and settings.
     #[inline(always)]
@@ -116,9 +178,36 @@ impl Stack {
         let all = self.clone();
         engine.on_threads(move |thread| {
             if let Some(mut worker) = all.lend(thread) {
+                #[cfg(test)]
+                let begun = thread_time();
                 work(&mut worker);
+                #[cfg(test)]
+                (worker.longest = worker.longest.max(thread_time().saturating_sub(begun)));
             }
         })
+    }
+    /// Runs `work` on the sessions of each thread, [`SLICE`] of them between two of its loops, and
+    /// waits for it. Free entries are included; sessions that begin meanwhile may be left out.
+    ///
+    /// # Errors
+    /// A thread does not answer; other sessions have been processed.
+    pub fn sweep(
+        &self,
+        engine: &mut Engine,
+        work: impl Fn(&mut Worker, u32) + Clone + Send + 'static,
+    ) -> Result<(), NoAnswer> {
+        for begin in (0..SESSIONS).step_by(SLICE) {
+            let work = work.clone();
+            let slices = self.ask(engine, move |worker| {
+                let end = worker.sessions.len().min(begin + SLICE);
+                (begin..end).for_each(|index| work(worker, index as u32));
+                worker.sessions.len() > end
+            })?;
+            if slices.iter().all(|(_, is_more)| !is_more) {
+                break;
+            }
+        }
+        Ok(())
     }
     /// Runs `look` on each thread's state and returns the results by thread.
     ///
@@ -136,7 +225,14 @@ impl Stack {
             to.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
         })?;
         let mut found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
-        found.sort_by_key(|(thread, _)| *thread);
+        found.order_by_key(|(thread, _)| *thread);
         Ok(found)
     }
+}
+
+/// Processor time of the calling thread.
+#[cfg(test)]
+fn thread_time() -> std::time::Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    std::time::Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }

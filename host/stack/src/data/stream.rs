@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use tcp_machine::Time;
+use tcp_machine::{Settings, Time};
 
 use super::app::Ends;
 use super::datagram::{self, HEADER};
@@ -12,8 +12,19 @@ use super::worker::Worker;
 
 /// Bytes that all applications together may move in a turn.
 const TURN: usize = 1 << 20;
-/// Bytes that one may move however many there are.
+/// Bytes that each may move, however many applications there are.
 const LEAST: usize = 16 << 10;
+
+/// The fate of an offered datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// It will be sent.
+    Taken,
+    /// There is no room for it now.
+    NoRoom,
+    /// It can never be sent on this session.
+    Unsendable,
+}
 
 /// A session, for the duration of one call of its application.
 pub struct Stream<'w> {
@@ -92,7 +103,7 @@ impl Stream<'_> {
     pub fn listener(&self) -> u32 {
         self.session().listener
     }
-    /// The word that the application keeps here: to begin with that of its request, or 0; all ones
+    /// The application's own value: initially that of its request, or 0; all ones
     /// in sessions of all peers of a listener, which begin without a call.
     pub fn data(&self) -> u64 {
         self.session().data
@@ -123,7 +134,7 @@ impl Stream<'_> {
             return;
         }
         match session.inner {
-            Inner::Cut(peer) => self.worker.has_room(peer),
+            Inner::Cut(peer) => self.worker.room_freed(peer),
             _ => self.ask(Pending::CONSUMED),
         }
     }
@@ -184,13 +195,20 @@ impl Stream<'_> {
     }
     /// Sends a datagram to `to`, or to the peer of the session; returns whether it fit.
     pub fn send(&mut self, bytes: &[u8], to: Option<SocketAddr>) -> bool {
+        self.offer(bytes, to) == Offered::Taken
+    }
+    /// The same, with the reason why it was not taken. One that finds no room may be offered again
+    /// when [`Application::on_writable`](super::app::Application::on_writable) or
+    /// [`Application::on_timer`](super::app::Application::on_timer) is called.
+    pub fn offer(&mut self, bytes: &[u8], to: Option<SocketAddr>) -> Offered {
         let to = to.unwrap_or_else(|| self.session().key.peer());
         let is_sendable = matches!(self.session().inner, Inner::Udp)
             && to.is_ipv6() == self.session().key.is_ip6()
             && to.port() != 0
-            && bytes.len() <= datagram::most(to.ip());
+            && bytes.len() <= datagram::most(to.ip())
+            && HEADER + bytes.len() <= self.session().tx.limit();
         if !is_sendable {
-            return false;
+            return Offered::Unsendable;
         }
         let Worker { sessions, chunks, .. } = &mut *self.worker;
         let session = &mut sessions[self.index as usize];
@@ -198,14 +216,30 @@ impl Stream<'_> {
         session.wants_room = !is_taken;
         if is_taken {
             self.ask(Pending::SEND);
+            return Offered::Taken;
         }
-        is_taken
+        if self.session().tx.is_empty() {
+            // No chunk is free, and nothing sent will free one: retry later.
+            self.wake_in(0.001);
+        }
+        Offered::NoRoom
+    }
+    /// Copies as much of the first datagram as fits, which stays; returns its length and sender.
+    pub fn peek_datagram(&self, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
+        datagram::copy_first(&self.session().rx, &self.worker.chunks, to)
     }
     /// Removes the first datagram and copies as much of it as fits; returns its length and sender.
     pub fn receive(&mut self, to: &mut [u8]) -> Option<(usize, SocketAddr)> {
         let Worker { sessions, chunks, .. } = &mut *self.worker;
         let session = &mut sessions[self.index as usize];
         datagram::take(&mut session.rx, chunks, to)
+    }
+    /// Changes settings of a TCP session; no others have any.
+    pub fn set_tcp(&mut self, settings: Settings) {
+        if let Inner::Tcp(connection) = &mut self.session_mut().inner {
+            connection.set(settings);
+            self.ask(Pending::SEND);
+        }
     }
     /// Finishes sending, after all written data. Data from the peer is still received.
     pub fn shut(&mut self) {

@@ -1,6 +1,6 @@
 //! Differences between the nodes for IPv4 and IPv6.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use graph::Buffer;
 use net::ip::{V4, V6, Version};
@@ -39,6 +39,14 @@ impl HostVersion for V6 {
         }
         let key = Key::ip6((header.dst, dst), (header.src, src), protocol, p.fib());
         Some(if key.is_peer_on_link() { key.on(p.rx()) } else { key })
+    }
+}
+
+/// The unspecified address of the same version.
+pub fn unspecified(like: IpAddr) -> IpAddr {
+    match like {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     }
 }
 

@@ -75,25 +75,24 @@ impl Worker {
         let mut stream = Stream { worker: self, index, now };
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut *object, &mut stream)));
         self.parts[part].object = Some(object);
+        self.is_panic_of_application = done.is_err();
         Some(done.unwrap_or_else(|panic| resume_unwind(panic)))
     }
     /// Gives applications their turns; returns whether one wants another turn soon.
     pub fn turns(&mut self) -> bool {
         let mut again = false;
-        for part in 0..self.parts.len() {
-            let place = &mut self.parts[part];
-            if !place.has_turns {
-                continue;
-            }
-            let Some(mut object) = place.object.take() else { continue };
+        for at in 0..self.places.turning.len() {
+            let part = self.places.turning[at] as usize;
+            let Some(mut object) = self.parts[part].object.take() else { continue };
             let mut turn = Turn { worker: self, part: part as u32 };
             let done = catch_unwind(AssertUnwindSafe(|| object.on_turn(&mut turn)));
             self.parts[part].object = Some(object);
+            self.is_panic_of_application = done.is_err();
             again |= done.unwrap_or_else(|panic| resume_unwind(panic));
         }
         again
     }
-    /// Ends the session whose visit did not end: it panics, and would again.
+    /// Ends the session in whose visit its application panicked, as it would again.
     #[cold]
     pub fn abandon(&mut self) {
         let index = std::mem::replace(&mut self.visited, NONE);
@@ -104,11 +103,11 @@ impl Worker {
         self.remove(index);
         let part = self.parts.get_mut(part as usize).filter(|_| is_seen);
         let Some(object) = part.and_then(|part| part.object.as_mut()) else { return };
-        if is_connecting {
-            object.on_refused(data, Failure::Withdrawn);
-        } else {
-            object.on_reset(id, data, Failure::Withdrawn);
-        }
+        // A second panic has no further effect.
+        let _ = catch_unwind(AssertUnwindSafe(|| match is_connecting {
+            true => object.on_refused(data, Failure::Withdrawn),
+            false => object.on_reset(id, data, Failure::Withdrawn),
+        }));
     }
     /// Processes the pending work of a session.
     pub fn visit(&mut self, index: u32, wire: &mut impl Wire) {
@@ -154,13 +153,13 @@ impl Worker {
             && self.sessions[at].life == Life::Connecting
         {
             self.sessions[at].life = Life::Ready;
-            self.arrive(index);
+            self.connected(index);
             self.call(index, |app, stream| app.on_connected(stream));
         }
         for (what, tell) in TOLD {
             let session = &mut self.sessions[at];
             // An application that has closed is not called again.
-            let is_left = session.pending.has(Pending(Pending::CLOSE.0 | Pending::RESET.0));
+            let is_left = session.pending.has(Pending::CLOSE | Pending::RESET);
             let is_told = session.is_seen() && session.life != Life::Connecting && !is_left;
             if session.pending.has(*what) && is_told {
                 session.pending.take(*what);
@@ -186,8 +185,7 @@ impl Worker {
         let Self { sessions, chunks, machine, .. } = self;
         let session = &mut sessions[index as usize];
         let pending = session.pending;
-        let asked =
-            Pending(Pending::CONSUMED.0 | Pending::SHUT.0 | Pending::CLOSE.0 | Pending::RESET.0);
+        let asked = Pending::CONSUMED | Pending::SHUT | Pending::CLOSE | Pending::RESET;
         if !session.pending.take(asked) {
             return;
         }
@@ -230,9 +228,7 @@ impl Worker {
             }
             Inner::Udp if pending.has(Pending::RESET) => self.remove(index),
             Inner::Udp => session.pending.add(Pending::SEND),
-            Inner::Over if pending.has(Pending(Pending::CLOSE.0 | Pending::RESET.0)) => {
-                self.remove(index);
-            }
+            Inner::Over if pending.has(Pending::CLOSE | Pending::RESET) => self.remove(index),
             Inner::Free | Inner::Half(_) | Inner::Wait(_) | Inner::Over => {}
         }
     }
@@ -331,7 +327,10 @@ impl Worker {
                 session.pending.add(Pending::SEND);
                 break;
             }
-            let local = session.key.local();
+            let mut local = session.key.local();
+            if local.ip().is_unspecified() {
+                local.set_ip(session.reached_at.unwrap_or(local.ip()));
+            }
             let key = Key::of(local, to, session.key.protocol(), session.key.fib());
             let at = session.tx.start() + datagram::HEADER as u64;
             if !wire.datagram(&key, Payload::new(&session.tx, chunks, at, len)) {
@@ -368,12 +367,12 @@ impl Worker {
             self.remove(index);
         }
     }
-    /// Ends a session whose transport has ended. In order, it is the application that ends it.
+    /// Ends a session whose transport has ended. After an orderly end, the application closes it.
     fn end(&mut self, index: u32) {
         let session = &mut self.sessions[index as usize];
         let is_in_order = session.failure.is_none() && matches!(session.inner, Inner::Tcp(_));
         if is_in_order && session.is_seen() && session.life != Life::Connecting {
-            return self.outlive(index);
+            return self.keep_until_closed(index);
         }
         let (is_connecting, is_seen) = (session.life == Life::Connecting, session.is_seen());
         let (data, why) = (session.data, session.failure);
@@ -387,30 +386,17 @@ impl Worker {
         }
         self.remove(index);
     }
-    /// Resets all sessions for which `is` returns true.
-    pub fn withdraw(&mut self, is: impl Fn(&super::session::Session) -> bool) {
-        for index in 0..self.sessions.len() as u32 {
-            if is(&self.sessions[index as usize]) {
-                self.withdraw_at(index);
-            }
-        }
-    }
     /// Resets a session; returns whether it exists.
     pub fn withdraw_at(&mut self, index: u32) -> bool {
         let session = &mut self.sessions[index as usize];
         let pending = match session.inner {
             Inner::Free => return false,
-            Inner::Tcp(_) | Inner::Cut(_) => Pending(Pending::RESET.0 | Pending::ENDED.0),
+            Inner::Tcp(_) | Inner::Cut(_) => Pending::RESET | Pending::ENDED,
             _ => Pending::ENDED,
         };
         session.failure = Some(Failure::Withdrawn);
         self.queue(index, pending);
         true
-    }
-    /// Schedules a retry of sending.
-    pub fn retry_at(&mut self, index: u32, at: Time) {
-        self.sessions[index as usize].retry = at;
-        self.arm(index);
     }
 }
 

@@ -13,8 +13,10 @@ use infra::timer::Wheel;
 use tcp_machine::{Config, Effects, Events, Machine, Outgoing, Time};
 
 use super::app::Application;
+use super::connecting::Request;
 use super::fifo::{Chunks, Fifo};
 use super::key::Key;
+use super::listeners::Listener;
 use super::peers::Peers;
 use super::ports::{Ports, Share};
 use super::queue::Unfinished;
@@ -31,7 +33,7 @@ pub const HALF_OPEN: u32 = 8192;
 pub const TIME_WAIT: u32 = 1 << 15;
 /// Limit of queued replies that belong to no session.
 const REPLIES: usize = 1024;
-/// Connections of a thread that an application is opening at a time.
+/// Limit of connections that an application is opening at a time, per thread.
 pub const UNDER_WAY: usize = 1 << 14;
 /// Timer tick in seconds.
 const TICK: f64 = 0.0005;
@@ -44,8 +46,19 @@ pub struct Part {
     pub object: Option<Box<dyn Application>>,
     /// Whether it gets turns.
     pub has_turns: bool,
-    /// Whether it came with sessions of a thread that has ended: new ones are another part's.
+    /// Whether it was moved from a thread that has ended: new sessions belong to another part.
     pub is_spare: bool,
+    /// Number of its sessions.
+    pub sessions: u32,
+}
+
+/// Places of parts, kept with every change of them.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// The part for new sessions of each application, or [`NONE`].
+    pub by_app: Vec<u32>,
+    /// Parts that get turns.
+    pub turning: Vec<u32>,
 }
 
 /// Counts of refused requests.
@@ -81,6 +94,28 @@ pub struct New {
     pub data: u64,
 }
 
+impl New {
+    /// A session that a listener accepts.
+    pub fn accepted(listener: &Listener, key: Key, inner: Inner) -> Self {
+        Self {
+            key,
+            inner,
+            app: listener.app,
+            listener: listener.index,
+            namespace: listener.namespace,
+            life: Life::Accepting,
+            limits: [listener.rx_limit, listener.tx_limit],
+            data: 0,
+        }
+    }
+    /// A session that an application has requested.
+    pub fn requested(of: &Request, key: Key, inner: Inner) -> Self {
+        let Request { app, namespace, opaque, limits } = *of;
+        let (listener, life) = (NONE, Life::Connecting);
+        Self { key, inner, app, listener, namespace, life, limits, data: opaque }
+    }
+}
+
 /// State owned by a thread.
 pub struct Worker {
     /// Number of the thread.
@@ -90,7 +125,7 @@ pub struct Worker {
     free: u32,
     count: u32,
     limit: usize,
-    /// Sessions by application, and those of them that are being opened.
+    /// Number of sessions by application, and of those that are being opened.
     shares: [Shares; 2],
     table: Flows,
     seed: u64,
@@ -98,6 +133,8 @@ pub struct Worker {
     pub chunks: Chunks,
     /// Parts of applications, with unused places.
     pub parts: Vec<Part>,
+    /// Parts for new sessions by application, and parts that get turns.
+    pub(super) places: Places,
     queue: (u32, u32),
     queued: u32,
     /// Deadlines of sessions.
@@ -116,6 +153,11 @@ pub struct Worker {
     pub peers: Peers,
     /// The session that is visited: of a visit that did not end, when the next one begins.
     pub visited: u32,
+    /// Whether an application panicked, and so not the transport.
+    pub is_panic_of_application: bool,
+    /// Makes each lookup of a session panic.
+    #[cfg(test)]
+    pub is_faulty: bool,
     /// Local endpoints of outgoing datagram sessions that have ended, to be reported to the control
     /// thread.
     pub freed: Vec<SocketAddr>,
@@ -133,6 +175,9 @@ pub struct Worker {
     pub mtu: u16,
     /// Current time, updated for each frame.
     pub now: f64,
+    /// The most thread time that work of the control thread has taken between two loops.
+    #[cfg(test)]
+    pub longest: std::time::Duration,
 }
 
 /// Converts seconds on the router's clock.
@@ -157,6 +202,7 @@ impl Worker {
             seed,
             chunks: Chunks::new(CHUNKS)?,
             parts: Vec::new(),
+            places: Places::default(),
             queue: (NONE, NONE),
             queued: 0,
             wheel: Wheel::new(TICK),
@@ -167,6 +213,9 @@ impl Worker {
             listening: HashMap::new(),
             peers: Peers::default(),
             visited: NONE,
+            is_panic_of_application: false,
+            #[cfg(test)]
+            is_faulty: false,
             freed: Vec::new(),
             unfinished: Vec::new(),
             replies: Vec::with_capacity(REPLIES),
@@ -175,6 +224,8 @@ impl Worker {
             refusals: Refusals::default(),
             mtu: 1500,
             now: 0.0,
+            #[cfg(test)]
+            longest: std::time::Duration::ZERO,
         })
     }
     /// Number of sessions.
@@ -201,6 +252,8 @@ impl Worker {
     /// The session with the given key.
     #[inline(always)]
     pub fn find(&self, key: &Key) -> Option<u32> {
+        #[cfg(test)]
+        assert!(!self.is_faulty, "as the test wants it");
         let is = |at: u32| self.sessions.get(at as usize).is_some_and(|s| s.key == *key);
         self.table.find(key.hash(self.seed), is)
     }
@@ -211,9 +264,19 @@ impl Worker {
         is.then_some(session)
     }
     /// The part of an application for new sessions.
+    #[inline(always)]
     pub fn part_of(&self, app: u32) -> Option<u32> {
-        let is = |part: &Part| part.app == app && !part.is_spare;
-        self.parts.iter().position(is).map(|at| at as u32)
+        self.places.by_app.get(app as usize).copied().filter(|part| *part != NONE)
+    }
+    /// Makes a session one of a part.
+    pub(super) fn join_part(&mut self, index: u32, part: u32) {
+        let old = std::mem::replace(&mut self.sessions[index as usize].part, part);
+        if let Some(old) = self.parts.get_mut(old as usize) {
+            old.sessions -= 1;
+        }
+        if let Some(new) = self.parts.get_mut(part as usize) {
+            new.sessions += 1;
+        }
     }
     /// Adds a session. At the limit, or without a part of its application, it returns `None` and
     /// counts that. Cut-through sessions and those of listeners cannot be found by key.
@@ -232,7 +295,7 @@ impl Worker {
         }
         let index = self.take_place(&new);
         let session = &mut self.sessions[index as usize];
-        (session.inner, session.part, session.is_under_way) = (new.inner, part, is_under_way);
+        (session.inner, session.is_under_way) = (new.inner, is_under_way);
         if session.is_found() {
             let hash = new.key.hash(self.seed);
             if !self.table.insert(hash, index) {
@@ -244,6 +307,7 @@ impl Worker {
             }
             self.note_move(hash, true);
         }
+        self.join_part(index, part);
         self.count += 1;
         self.shares[0].add(new.app);
         if is_under_way {
@@ -289,6 +353,7 @@ impl Worker {
             refused: 0,
             is_under_way: false,
             is_heard: false,
+            reached_at: None,
         };
         if self.free == NONE {
             self.sessions.push(fresh(0));
@@ -302,7 +367,7 @@ impl Worker {
     }
     /// Removes a session completely.
     pub fn remove(&mut self, index: u32) {
-        let Self { sessions, chunks, machine, wheel, .. } = self;
+        let Self { sessions, chunks, machine, wheel, parts, .. } = self;
         let session = &mut sessions[index as usize];
         let is_found = session.is_found();
         let mut inner = std::mem::take(&mut session.inner);
@@ -323,6 +388,9 @@ impl Worker {
         if let Some((handle, _)) = session.timer.take() {
             wheel.stop(handle);
         }
+        if let Some(part) = parts.get_mut(std::mem::replace(&mut session.part, NONE) as usize) {
+            part.sessions -= 1;
+        }
         self.count -= 1;
         self.shares[0].sub(session.rx.app());
         if session.is_under_way {
@@ -338,16 +406,16 @@ impl Worker {
             self.note_move(hash, false);
         }
     }
-    /// A session that an application has asked for is there.
-    pub fn arrive(&mut self, index: u32) {
+    /// Counts a session that an application has requested as connected.
+    pub fn connected(&mut self, index: u32) {
         let session = &mut self.sessions[index as usize];
         if std::mem::take(&mut session.is_under_way) {
             self.shares[1].sub(session.rx.app());
         }
     }
-    /// Keeps a session whose transport has ended in order, with what the application has not read,
+    /// Keeps a session whose transport has ended normally, with its unread data,
     /// until the application closes it.
-    pub fn outlive(&mut self, index: u32) {
+    pub fn keep_until_closed(&mut self, index: u32) {
         let Self { sessions, chunks, machine, .. } = self;
         let session = &mut sessions[index as usize];
         if let Inner::Tcp(connection) = &mut session.inner {
@@ -400,7 +468,7 @@ impl Worker {
         Some(index)
     }
     /// Handles space freed by the other end of a cut-through session.
-    pub fn has_room(&mut self, index: u32) {
+    pub fn room_freed(&mut self, index: u32) {
         if self.sessions.get(index as usize).is_some_and(|s| s.wants_room) {
             self.queue(index, Pending::WRITABLE);
         }
@@ -445,14 +513,13 @@ impl Worker {
         }
         self.arm(index);
     }
-    /// Queues a segment that belongs to no session, or counts it as refused.
-    pub fn reply(&mut self, key: Key, out: &Outgoing) -> bool {
-        let has_room = self.replies.len() < REPLIES;
-        if has_room {
-            self.replies.push((key, *out));
+    /// Queues a segment, if there is one, that belongs to no session, or counts it as refused.
+    pub fn reply(&mut self, key: Key, out: Option<Outgoing>) {
+        let Some(out) = out else { return };
+        if self.replies.len() < REPLIES {
+            self.replies.push((key, out));
         } else {
             self.refusals.replies += 1;
         }
-        has_room
     }
 }

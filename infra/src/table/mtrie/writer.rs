@@ -437,7 +437,7 @@ impl<const ROOT_BITS: u8> Writer<ROOT_BITS> {
         }
     }
 
-    /// Makes nodes usable again that no reader can be in any more; says whether there were any.
+    /// Frees nodes that no reader can be in; returns whether there were any.
     fn reclaim(&mut self) -> bool {
         let before = self.leaving.len();
         while let Some(&(_, reference)) = self.leaving.front().filter(|l| rcu::passed(l.0)) {
@@ -460,7 +460,7 @@ fn is_ply(value: u32) -> bool {
     value & TAIL == NODE
 }
 
-/// Adds a run, unless it says the same as the one before: then that one goes on.
+/// Adds a run, or extends the previous one if it is equal.
 fn push(parts: &mut Vec<Part>, new: Part) {
     if parts.last().is_none_or(|last| last.slot != new.slot) {
         parts.push(new);

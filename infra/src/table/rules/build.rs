@@ -58,14 +58,14 @@ impl<const W: usize> Builder<W> {
         let mut patterns: Vec<_> = patterns.into_iter().map(Pattern::with_exact_ranges).collect();
         let stage = Stage::Counting(Counting::default());
         let mut made = Rules::default();
-        // Nothing comes behind a pattern of all keys.
+        // Nothing comes after a pattern of all keys.
         if let Some(any) = patterns.iter().position(|pattern| *pattern == Pattern::ANY) {
             patterns.truncate(any);
             made.any = any as u32;
         }
         Self { patterns, fields, stage, at: 0, made }
     }
-    /// Does a slice; gives the result after the last one.
+    /// Runs a slice; returns the result after the last one.
     pub fn step(&mut self) -> Option<Rules<W>> {
         let end = (self.at + SLICE).min(self.patterns.len());
         match &mut self.stage {
@@ -262,7 +262,7 @@ impl<const W: usize> Writing<W> {
     }
 }
 
-/// Puts a run of entries behind the others; where it begins.
+/// Appends a run of entries; returns its position.
 pub(super) fn write_run<const W: usize>(
     numbers: &[u32],
     patterns: &[Pattern<W>],

@@ -73,7 +73,7 @@ impl<const W: usize> Cutting<'_, W> {
         }
         extent(&pattern.value, &pattern.mask, field)
     }
-    /// Whether all keys of a region are like a pattern: nothing behind it counts there.
+    /// Whether all keys of a region are like a pattern: nothing after it counts there.
     fn covers(&self, number: u32, region: &Region) -> bool {
         let pattern = &self.patterns[number as usize];
         let (mut fields, mut known) = (self.fields.iter().zip(&region.0), *self.mask);

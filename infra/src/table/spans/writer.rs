@@ -266,7 +266,7 @@ impl Writer {
     pub fn reader(&self) -> Spans {
         Spans { top: self.top.reader(), arena: Arc::clone(&self.arena) }
     }
-    /// Gives all segments back; no reader may find the tree any more.
+    /// Frees all segments; no reader may find the tree any longer.
     pub fn free(self, store: &mut Store) {
         store.remove(&self.top.current().slots());
     }
@@ -307,7 +307,7 @@ impl Writer {
         }
         Ok(())
     }
-    /// Whether spans start at `first` and behind `last`.
+    /// Whether spans start at `first` and after `last`.
     fn has_bounds(&self, first: u64, last: u64) -> bool {
         let starts = |key| self.span(key).start == key;
         starts(first) && last.checked_add(1).is_none_or(starts)
@@ -436,7 +436,7 @@ impl Few {
     }
 }
 
-/// Adds a span, unless it says the same as the one before: then that one goes on.
+/// Adds a span, or extends the previous one if it is equal.
 fn push(spans: &mut Vec<Span>, new: Span) {
     if spans.last().is_none_or(|last| !last.is_like(&new)) {
         spans.push(new);

@@ -1,5 +1,6 @@
 //! `show fib ...` and `show load-balance`: what routes are made of, shared by many of them.
 
+use infra::order::Order;
 use std::fmt;
 use std::mem::size_of;
 
@@ -235,7 +236,7 @@ fn sources(router: &Router, is_by_priority: bool) -> Output {
     };
     let mut rows: Vec<_> = router.fib.sources.iter().map(row).collect();
     if is_by_priority {
-        rows.sort_by_key(|r| r.priority);
+        rows.order_by_key(|r| r.priority);
     }
     Output::rows(rows, write_source_rows)
 }

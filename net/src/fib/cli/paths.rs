@@ -1,4 +1,4 @@
-//! The part of `ip route` that says where a route leads.
+//! The paths of `ip route`.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::fib::family::Family;
 use crate::interface::InterfaceIndex;
 use crate::router::Router;
 
-/// Words of a path behind `via`, for usage lines.
+/// Words of a path after `via`, for usage lines.
 #[macro_export]
 macro_rules! path_usage {
     () => {
@@ -21,7 +21,7 @@ macro_rules! path_usage {
         [ip4-lookup-in-table|ip6-lookup-in-table|mpls-lookup-in-table <table-id>] [src-lookup] \
         [source-lookup-in-table <table-id>] [lookup in table <table-id>] \
         [rx-ip4|rx-ip6 <interface>] [udp-encap|udp-encap-id <id>] [classify <table>] \
-        [dvr <interface>] [local|drop|null|punt|unreachable|null-send-unreach|prohibit|\
+        [dvr <interface>] [ip4|ip6] [local|drop|null|punt|unreachable|null-send-unreach|prohibit|\
         null-send-prohibit]"
     };
 }
@@ -165,6 +165,8 @@ impl Words {
             "control-word" | "pop-pw-cw" => self.has_control_word = true,
             "rpf-id" => self.rpf_id = number(args)?,
             "src-lookup" => self.is_of_source = true,
+            // The version that packets of the route have anyway.
+            "ip4" | "ip6" if word == of.link().word() => {}
             "next-hop-table" => self.table = number(args)?,
             "resolve-via-host" => self.through = Through::Host,
             "resolve-via-connected" | "resolve-via-attached" => self.through = Through::Attached,
@@ -309,7 +311,7 @@ fn named_label(word: &str) -> Option<Label> {
     Some(Label { value, ttl: 0, exp: 0, is_uniform: false })
 }
 
-/// A label and what stands behind it.
+/// A label and its options.
 fn out_label(mut label: Label, args: &mut Args<'_>) -> Result<Label, Error> {
     loop {
         if args.keyword("ttl") {

@@ -77,7 +77,7 @@ impl Command for Route {
         if paths.is_empty() && !is_del {
             return Err(Error::new("missing path"));
         }
-        // `table` may stand behind the paths, too.
+        // `table` may stand after the paths, too.
         let (paths, table) = match trailing_table(&paths) {
             Some((paths, table)) => (paths.to_owned(), table),
             None => (paths, table),

@@ -114,7 +114,7 @@ fn gone(deleted: Result<(), FibError>) -> Result<(), FibError> {
     deleted.or_else(|e| if e == FibError::NoTable { Ok(()) } else { Err(e) })
 }
 
-/// A table that is asked for twice is there once.
+/// Ignores the error that a table exists.
 fn there<T>(added: Result<T, FibError>) -> Result<(), FibError> {
     added.map(drop).or_else(|e| if e == FibError::TableExists { Ok(()) } else { Err(e) })
 }

@@ -31,7 +31,7 @@ struct DeferredWork {
     table: (Link, TableIndex),
     /// The deleted interface that the work is about.
     over: Option<InterfaceIndex>,
-    /// Does a slice; says whether that was the last one.
+    /// Runs a slice; returns whether it was the last one.
     work: Box<dyn FnMut(&mut Router) -> bool>,
 }
 

@@ -8,7 +8,7 @@ use crate::adjacency::Link;
 use crate::fib::{Error, Fib, Via};
 use crate::router::Router;
 
-/// Puts labels on packets, takes them off, and knows where labels lead.
+/// Label operations: push, pop, and lookup of labels.
 pub trait LabelSwitching {
     /// The object between a path and `next`: it puts the path's labels on, or finishes packets
     /// whose label was taken off. The path holds it until [`LabelSwitching::release`]. `None` when
@@ -161,7 +161,7 @@ impl Router {
         let old = std::mem::replace(&mut self.fib.lists.at_mut(list).wraps, wraps);
         self.fib.unused_wraps.extend(old);
     }
-    /// Gives up what no load balance leads to any more.
+    /// Frees objects to which no load balance refers.
     pub(super) fn release_wraps(&mut self) {
         let unused = std::mem::take(&mut self.fib.unused_wraps);
         let Some(switching) = self.fib.switching.clone() else { return };

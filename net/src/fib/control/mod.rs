@@ -1,4 +1,4 @@
-//! Routing as control knows it: tables, routes by source, path lists, and what follows from a
+//! Control-plane state of routing: tables, routes by source, path lists, and what follows from a
 //! change.
 
 pub(super) mod attached_export;

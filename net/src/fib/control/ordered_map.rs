@@ -20,7 +20,7 @@ struct Node<K> {
     keys: [K; WIDTH],
     below: [u32; WIDTH],
     count: usize,
-    /// The nodes before and behind it on its level.
+    /// The nodes before and after it on its level.
     neighbors: [u32; 2],
 }
 
@@ -87,7 +87,7 @@ impl<K: Copy + Ord + Default, V> OrderedMap<K, V> {
     pub fn fetch(&self, key: &K) {
         self.leaf(key);
     }
-    /// Place of the value of a key; asks for its cache lines.
+    /// Place of the value of a key; prefetches its cache lines.
     pub fn find(&self, key: &K) -> Option<Place> {
         let place = self.place(key)?;
         prefetch(&self.values[place as usize]);
@@ -134,7 +134,7 @@ impl<K: Copy + Ord + Default, V> OrderedMap<K, V> {
         let last = count.checked_sub(1)?;
         Some((node.keys[last], Place(node.below[last])))
     }
-    /// All entries behind a key, or all there are, in order.
+    /// All entries after a key, or all entries, in order.
     pub fn after(&self, last: Option<K>) -> impl Iterator<Item = (&K, &V)> {
         let first = || (0..self.height).fold(self.root, |node, _| self.node(node).below[0]);
         let leaf = last.map_or_else(first, |key| self.leaf(&key));

@@ -1,4 +1,4 @@
-//! Paths: where a route leads, as control knows it.
+//! Paths of routes: control-plane state.
 
 use std::fmt;
 use std::net::IpAddr;

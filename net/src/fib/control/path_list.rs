@@ -138,7 +138,7 @@ impl PathLists {
         let mut list = PathList {
             paths: paths.into(),
             adjacencies: adjacencies.into(),
-            usable: vec![true; paths.len()].into(),
+            usable: paths.iter().map(|p| p.target != Target::Drop).collect(),
             leads_on: false,
             layout: Box::default(),
             word: Word::DROP,

@@ -14,7 +14,7 @@ pub const SHORT: u8 = 24;
 /// Levels of bits that are not in the cache anyway.
 const FAR: u8 = 6;
 
-/// The bits: that of a prefix of `n` bits has the number of the prefix's bits behind a 1.
+/// The bits: that of a prefix of `n` bits has the number of the prefix's bits after a 1.
 pub struct PrefixBitmap(Reserved<u64>);
 
 impl PrefixBitmap {

@@ -64,7 +64,7 @@ impl Router {
         }
         done
     }
-    /// Notes that no path of `list` leads to an address any more.
+    /// Notes that no path of `list` leads to an address any longer.
     pub(super) fn untrack(&mut self, to: Gateway, list: u32) {
         if to.is_foreign() {
             self.untrack_foreign(to);
@@ -227,6 +227,8 @@ impl Router {
                     self.fib.is_through(to, next, through) && !self.reaches(next, list)
                 })
             }
+            // Packets are dropped where no other path is usable.
+            Target::Drop => false,
             Target::Object(_) if *balance == 0 => true,
             Target::Label { .. } | Target::Object(_) => {
                 let next = self.fib.balances.list_of(*balance);

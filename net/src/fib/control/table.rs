@@ -125,7 +125,7 @@ pub(in crate::fib) struct Table<F: Family> {
     pub id: u32,
     /// Its identifier, as operators give it.
     pub name: String,
-    /// Whether it is to be there; otherwise it goes with the last who needs it.
+    /// Whether it was created explicitly; otherwise it is deleted with its last user.
     pub is_wanted: bool,
     /// The interface whose link-local addresses it holds, if it is such a table.
     pub link_local: Option<InterfaceIndex>,

@@ -86,7 +86,7 @@ gates! {
     /// # Errors
     /// [`Error::NoTable`].
     end_replace = end_replace_of(table: TableIndex) -> Result<(), Error>;
-    /// Finds a table for a use that keeps it, or makes one that goes with its last use.
+    /// Finds or creates a table, and adds a user; it is deleted with its last user.
     ///
     /// # Errors
     /// [`Error::Full`].

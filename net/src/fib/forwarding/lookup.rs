@@ -1,4 +1,4 @@
-//! `ip4-lookup` and `ip6-lookup`: where a packet goes, by its destination.
+//! `ip4-lookup` and `ip6-lookup`: route lookup by destination.
 
 use std::convert::Infallible;
 use std::fmt;

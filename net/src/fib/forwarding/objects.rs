@@ -65,7 +65,7 @@ pub struct PathWord {
     pub kind: ObjectKind,
     /// The word.
     pub word: &'static str,
-    /// The object that the words behind it name, for a route of a kind.
+    /// The object that the words after it name, for a route of a kind.
     pub parse: fn(&Router, RouteOf, &mut Args<'_>) -> Result<Object, Error>,
     /// An object as those words; `None` where they name none any more.
     pub print: fn(&Router, u32) -> Option<String>,

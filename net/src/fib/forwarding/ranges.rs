@@ -252,7 +252,7 @@ impl Writer {
         }
         Ok(())
     }
-    /// Makes the first fork behind what begins with the first half of `key`, all of which was one
+    /// Makes the first fork after what begins with the first half of `key`, all of which was one
     /// span.
     fn fork(
         &mut self,

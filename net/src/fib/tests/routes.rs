@@ -99,6 +99,27 @@ fn only_the_best_preference_is_used_and_an_interface_that_is_down_is_not() {
 }
 
 #[test]
+fn a_path_that_drops_packets_is_used_only_when_no_other_can_be() {
+    let mut b = bench();
+    for (prefix, dst, hop) in [
+        ("17.0.0.0/8", "17.1.1.1", "10.0.1.2 pg1"),
+        ("2001:db8:ff::/48", "2001:db8:ff::1", "2001:db8:1::2 pg1"),
+    ] {
+        b.set(&format!("ip route add {prefix} via drop"));
+        assert_eq!(b.leads(dst), [Via::Drop]);
+        b.set(&format!("ip route add {prefix} via {hop}"));
+        let only = b.leads(dst);
+        assert!(matches!(*only, [Via::Adjacency(_)]), "{only:?}");
+        b.set("set interface state pg1 down");
+        assert_eq!(b.leads(dst), [Via::Drop]);
+        b.set("set interface state pg1 up");
+        assert_eq!(b.leads(dst), only);
+        b.set(&format!("ip route del {prefix} via {hop}"));
+        assert_eq!(b.leads(dst), [Via::Drop]);
+    }
+}
+
+#[test]
 fn flows_of_other_paths_stay_when_one_goes() {
     let mut b = bench();
     let all = ["10.0.1.2", "10.0.1.3", "10.0.1.4", "10.0.1.5"];

@@ -17,7 +17,7 @@ pub fn module(api: &mut Api<Router>) -> Module<'_, Router> {
     api.core("interface", "3.2.5")
 }
 
-/// The fields of a reply that says which interface there is now.
+/// The fields of a reply with the index of the new interface.
 #[derive(Debug, Fields)]
 pub struct InterfaceReply {
     /// interface index

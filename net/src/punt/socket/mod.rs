@@ -2,7 +2,7 @@
 //!
 //! The router has one socket, named in the configuration (`punt { socket PATH }`). It sends from it
 //! to the sockets that programs registered; received data is sent on or routed. Each datagram is a
-//! packet behind a [`Descriptor`].
+//! packet after a [`Descriptor`].
 
 mod rx;
 #[cfg(test)]

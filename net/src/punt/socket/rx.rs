@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
-use control::socket::{close_elsewhere, receive_with_many};
+use control::socket::{close_of_others, receive_with_many};
 use graph::{Arrival, Buffer, FRAME, Flags, Input, Intake, Names, Record};
 use infra::rcu::{Epoch, SlabReader};
 use wire::ethernet;
@@ -56,7 +56,7 @@ impl SocketRx {
         let read = receive_with_many(&**socket, &mut self.room, &mut strange);
         if !strange.is_empty() {
             // The kernel would close them here, which takes as long as their sender likes.
-            close_elsewhere(strange);
+            close_of_others(strange);
         }
         let read = read.map_err(|e| match std::io::Error::from(e).kind() {
             std::io::ErrorKind::WouldBlock => Ended::Empty,

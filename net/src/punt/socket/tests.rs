@@ -343,3 +343,33 @@ fn what_cannot_be_registered_is_refused() {
     let bench_is_clean = bench.router.punt_clients().next().is_none();
     assert!(bench_is_clean);
 }
+
+/// A socket that takes a minute to close: its peer reads nothing.
+fn slow() -> std::net::TcpStream {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    std::mem::forget(listener.accept().unwrap());
+    let minute = Some(std::time::Duration::from_secs(60));
+    rustix::net::sockopt::set_socket_linger(&socket, minute).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    while std::io::Write::write(&mut socket, &[0; 65_536]).is_ok() {}
+    socket
+}
+
+#[test]
+fn descriptors_that_programs_send_along_keep_no_thread() {
+    let folder = Folder::new("descriptors");
+    let mut bench = folder.bench();
+    let program = folder.program("program");
+    program.connect(folder.path("router")).unwrap();
+    let node = bench.graph.engine.index_of("punt-socket-rx").unwrap();
+    #[allow(clippy::disallowed_methods, reason = "how long it takes is real time")]
+    let start = std::time::Instant::now();
+    for _ in 0..4 {
+        control::socket::send_with(&program, b"?", slow()).unwrap();
+    }
+    bench.graph.engine.set_input_state(0, node, InputState::Adaptive);
+    bench.graph.run();
+    bench.expect(&[("punt-socket-rx", "invalid packet descriptor", 4)]);
+    assert!(start.elapsed() < std::time::Duration::from_secs(30));
+}

@@ -35,6 +35,9 @@ impl Ia {
     }
 }
 
+/// The option with servers of names (RFC 3646).
+const DNS_SERVERS: u16 = 23;
+
 /// A message of a client.
 pub struct Written<'a> {
     /// Type and number of the exchange.
@@ -64,7 +67,14 @@ impl Written<'_> {
         dhcp6::put(&mut bytes, option::ELAPSED, &[&self.elapsed.to_be_bytes()]);
         let asks = [kind::SOLICIT, kind::REQUEST, kind::RENEW, kind::REBIND];
         if asks.contains(&self.header.kind) {
-            dhcp6::put(&mut bytes, option::REQUESTED, &[&option::SOL_MAX_RT.to_be_bytes()]);
+            let max_rt = option::SOL_MAX_RT.to_be_bytes();
+            // As in the original, a client of addresses asks for name servers, too.
+            let names = DNS_SERVERS.to_be_bytes();
+            let wanted: &[&[u8]] = match self.ia {
+                Ia::Address => &[&names, &max_rt],
+                Ia::Prefix => &[&max_rt],
+            };
+            dhcp6::put(&mut bytes, option::REQUESTED, wanted);
         }
         if self.header.kind != kind::INFORMATION_REQUEST {
             let mut leases = Vec::new();

@@ -55,6 +55,12 @@ pub enum Count {
     Answers,
 }
 
+/// Whether a packet was sent to a link-local address.
+fn is_to_link_local(p: &graph::Buffer<'_>) -> bool {
+    let outer = ip6::Header::ref_from_prefix(p.bytes_from(p.l3_offset()));
+    outer.is_ok_and(|(header, _)| header.dst_addr().is_unicast_link_local())
+}
+
 impl Overflow for Lost {
     const TOO_BIG: Self = Self::TooBig;
     const NO_ROOM: Self = Self::NoRoom;
@@ -76,6 +82,11 @@ impl Node for Client6 {
                 continue;
             }
             let from = source6(&p);
+            // Clients ask from their link-local address; hosts off the link cannot reach it.
+            if !is_to_link_local(&p) {
+                frame.discard(held, Lost::NotAsked);
+                continue;
+            }
             match hand_over::<_, Lost>(&mut p, &mut self.0, (To::Client6, 0, from)) {
                 Ok(()) => frame.release(held),
                 Err(why) => frame.discard(held, why),

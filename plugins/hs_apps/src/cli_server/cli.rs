@@ -20,6 +20,7 @@ struct Serve {
     /// accepted and ignored: memory is allocated as needed
     prealloc_fifos: Option<u32>,
     /// add or delete a listener
+    #[words]
     listener: Option<Change>,
     /// namespace, if not the default one
     appns: Option<String>,
@@ -27,6 +28,8 @@ struct Serve {
     secret: Option<Secret<u64>>,
     /// accepted and ignored: only HTTP/1 is supported
     http1_only: bool,
+    /// not supported
+    http3_enabled: bool,
 }
 
 /// Add or delete.
@@ -50,12 +53,16 @@ pub(crate) fn configuration(router: &Router, lines: &mut Lines<'_>) {
             appns: Some(attached.namespace.clone()).filter(|id| !id.is_empty()),
             secret: (attached.secret != 0).then_some(Secret(attached.secret)),
             http1_only: false,
+            http3_enabled: false,
         });
     }
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Serve| -> Result<(), Error> {
+        if c.http3_enabled {
+            return Err(Error::new("only HTTP/1 is supported, not `http3-enabled'"));
+        }
         let uri = c.uri.unwrap_or_else(|| DEFAULT_URI.to_owned());
         if c.listener == Some(Change::Del) {
             return Ok(remove(router, &uri)?);

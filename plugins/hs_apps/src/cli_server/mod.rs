@@ -8,8 +8,8 @@ mod site;
 mod work;
 
 use host_stack::control::{Hook, namespaces};
-use host_stack::{BadEndpoint, Endpoint, Options, attach, detach, listen, unlisten};
-use http_core::{Limits, Server};
+use host_stack::{Endpoint, Options, detach, listen, unlisten};
+use http_core::{BadUri, Limits, endpoint, serve};
 use net::prelude::*;
 
 pub(crate) use cli::configuration;
@@ -62,10 +62,7 @@ pub enum Error {
     Stack(host_stack::Error),
     /// {0}
     #[from]
-    Uri(BadEndpoint),
-    /// {0}: TLS is not supported, use http:// or tcp://
-    #[retval(-10)]
-    NoTls(String),
+    Uri(BadUri),
     /// the server already listens on {0}
     #[retval(-17)]
     Listening(String),
@@ -77,62 +74,43 @@ pub enum Error {
     OtherNamespace(String),
 }
 
-/// Parses the TCP endpoint of a URI.
-fn endpoint(uri: &str) -> Result<Endpoint, Error> {
-    if uri.starts_with("https://") || uri.starts_with("tls://") {
-        return Err(Error::NoTls(uri.to_owned()));
-    }
-    let tcp = match uri.strip_prefix("http://") {
-        Some(rest) => format!("tcp://{rest}"),
-        None => uri.to_owned(),
-    };
-    Ok(tcp.parse()?)
-}
-
 /// Adds a listener, and attaches the application with the first one.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn add(router: &mut Router, new: NewListener) -> Result<(), Error> {
     let at = endpoint(&new.uri)?;
-    let app = match &router.own::<CliServer>().attached {
+    match &router.own::<CliServer>().attached {
         Some(attached) if attached.listeners.contains_key(&new.uri) => {
-            return Err(Error::Listening(new.uri));
+            Err(Error::Listening(new.uri))
         }
         Some(attached) if !new.namespace.is_empty() && attached.namespace != new.namespace => {
-            return Err(Error::OtherNamespace(attached.namespace.clone()));
+            Err(Error::OtherNamespace(attached.namespace.clone()))
         }
-        Some(attached) => attached.app,
-        None => begin(router, &new)?,
-    };
-    match listen(router, app, at, false) {
-        Ok(listener) => {
+        Some(attached) => {
+            let listener = listen(router, attached.app, at, false)?;
             let attached = router.own_mut::<CliServer>().attached.as_mut();
-            let attached = attached.expect("it was attached above");
-            attached.listeners.insert(new.uri, listener);
+            attached.expect("it is attached").listeners.insert(new.uri, listener);
             Ok(())
         }
-        Err(why) => {
-            end_if_idle(router);
-            Err(why.into())
-        }
+        None => begin(router, new, at),
     }
 }
 
-/// Attaches the application.
-fn begin(router: &mut Router, new: &NewListener) -> Result<u32, Error> {
-    let mut options =
-        Options { namespace: new.namespace.clone(), secret: new.secret, ..Options::default() };
-    if let Some(bytes) = new.fifo {
+/// Attaches the application with its first listener.
+fn begin(router: &mut Router, new: NewListener, at: Endpoint) -> Result<(), Error> {
+    let NewListener { namespace, secret, fifo, uri } = new;
+    let mut options = Options { namespace: namespace.clone(), secret, ..Options::default() };
+    if let Some(bytes) = fifo {
         (options.rx_fifo, options.tx_fifo) = (bytes, bytes);
     }
-    let make = site::maker(router.own_mut::<CliServer>().work.open(), router.events.sender());
+    let site = site::maker(router.own_mut::<CliServer>().work.open(), router.events.sender());
     let limits = Limits { connections: CONNECTIONS, body: 0, ..Limits::default() };
-    let app = attach(router, APP, options, move |_| Box::new(Server::new(make(), limits)))?;
-    let (namespace, secret, fifo) = (new.namespace.clone(), new.secret, new.fifo);
-    let attached = Attached { app, namespace, secret, fifo, listeners: BTreeMap::new() };
+    let (app, listener) = serve(router, APP, options, limits, at, site)?;
+    let listeners = BTreeMap::from([(uri, listener)]);
+    let attached = Attached { app, namespace, secret, fifo, listeners };
     router.own_mut::<CliServer>().attached = Some(attached);
-    Ok(app)
+    Ok(())
 }
 
 /// Deletes a listener, and detaches the application after the last one.
@@ -145,15 +123,11 @@ pub fn remove(router: &mut Router, uri: &str) -> Result<(), Error> {
     let listener = listener.ok_or_else(|| Error::NotListening(uri.to_owned()))?;
     // The listener exists.
     let _ = unlisten(router, listener);
-    end_if_idle(router);
-    Ok(())
-}
-
-fn end_if_idle(router: &mut Router) {
     let attached = &mut router.own_mut::<CliServer>().attached;
     if let Some(idle) = attached.take_if(|attached| attached.listeners.is_empty()) {
         detach(router, idle.app);
     }
+    Ok(())
 }
 
 /// Drops an application that was detached with the session layer or its namespace.

@@ -87,7 +87,7 @@ pub fn command_of(path: &str) -> Result<String, &'static str> {
     }
     let mut words = Vec::new();
     for part in path.split('/').filter(|part| !part.is_empty()) {
-        words.push(decoded(part).ok_or("the command has invalid characters")?);
+        words.push(http_core::decoded(part, is_plain).ok_or("the command has invalid characters")?);
     }
     let first = words.first().map(String::as_str).unwrap_or_default();
     // `sh`, `sho`, `show`: as on the command line.
@@ -98,20 +98,7 @@ pub fn command_of(path: &str) -> Result<String, &'static str> {
     Ok(words.join(" "))
 }
 
-/// Decodes `%XX` in a word; `None` if it has characters that are special on the command line.
-fn decoded(part: &str) -> Option<String> {
-    let mut bytes = part.bytes();
-    let mut word = String::new();
-    while let Some(byte) = bytes.next() {
-        let byte = match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                (digit(bytes.next())? * 16 + digit(bytes.next())?) as u8
-            }
-            byte => byte,
-        };
-        let is_plain = byte.is_ascii_alphanumeric() || b"-._:/+@[]>,".contains(&byte);
-        word.push(is_plain.then_some(char::from(byte))?);
-    }
-    Some(word)
+/// Whether a character is not special on the command line.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._:/+@[]>,".contains(&byte)
 }

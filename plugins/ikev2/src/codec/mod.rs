@@ -5,7 +5,7 @@
 
 pub mod number;
 mod proposal;
-mod selector;
+pub mod selector;
 mod write;
 
 pub use proposal::{MOST_PROPOSALS, MOST_TRANSFORMS, Proposal, Transform};
@@ -359,8 +359,8 @@ impl<'a> Content<'a> {
                 self.wants_certificate = true;
                 Ok(())
             }
-            payload::TS_I => once(&mut self.ts_i, Selector::read_all(body)?),
-            payload::TS_R => once(&mut self.ts_r, Selector::read_all(body)?),
+            payload::TS_I => once(&mut self.ts_i, selector::read_all(body)?),
+            payload::TS_R => once(&mut self.ts_r, selector::read_all(body)?),
             payload::NOTIFY => {
                 self.notifies.push(Notify::read(body)?);
                 Ok(())

@@ -19,7 +19,7 @@ fn sample() -> (Header, Chain) {
     chain.typed(payload::AUTH, 2, &[1, 2, 3]);
     let ts = Selector::of("10.0.0.1".parse().unwrap());
     let six = Selector { protocol: 17, ports: (1, 2), ..Selector::of("fd00::1".parse().unwrap()) };
-    chain.push(payload::TS_I, &Selector::body(&[ts, six]));
+    chain.push(payload::TS_I, &selector::body(&[ts, six]));
     chain.notify_about((protocol::ESP, &[1, 2, 3, 4]), notify::REKEY_SA, &[]);
     chain.notify(notify::COOKIE, &[5; 20]);
     chain.push(payload::DELETE, &[protocol::ESP, 4, 0, 2, 0, 0, 1, 0, 0, 0, 2, 0]);
@@ -79,8 +79,8 @@ fn lengths_versions_and_counts_that_lie_are_flaws() {
     unknown.bytes[1] = 0x80;
     assert_eq!(Content::read(99, &unknown.bytes), Err(Flaw::Critical(99)));
     let selectors = [&[33, 0, 0, 0], &[0; 16 * 33][..]].concat();
-    assert_eq!(Selector::read_all(&selectors), Err(Flaw::TooMany));
-    assert!(Selector::read_all(&[1, 0, 0, 0, 7, 0, 0, 4]).is_err());
+    assert_eq!(selector::read_all(&selectors), Err(Flaw::TooMany));
+    assert!(selector::read_all(&[1, 0, 0, 0, 7, 0, 0, 4]).is_err());
 }
 
 #[test]

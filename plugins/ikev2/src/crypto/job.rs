@@ -67,8 +67,8 @@ pub enum Done {
     Refused(String),
     /// The computation failed.
     Failed,
-    /// The queue is full.
-    Busy,
+    /// The queue is full; the computation is returned.
+    Busy(Box<Job>),
 }
 
 impl Job {

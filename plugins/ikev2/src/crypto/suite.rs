@@ -1,6 +1,7 @@
 //! Algorithms of associations: the supported ones, their key lengths, and choice from a proposal.
 
 use crypto::{CIPHERS, CipherAlgorithm, Mode};
+use infra::order::Order;
 
 use super::group::Group;
 use crate::codec::number::{protocol, transform};
@@ -220,7 +221,7 @@ impl Suite {
         }
         let mut groups: Vec<_> =
             proposal.of(transform::GROUP).filter_map(|t| Group::of(t.id)).collect();
-        groups.sort_by_key(|group| Some(group.number()) != preferred);
+        groups.order_by_key(|group| Some(group.number()) != preferred);
         for encr in proposal.of(transform::ENCR).filter_map(|t| Encr::of(t.id, t.key_bits)) {
             let macs: Vec<_> = match encr.is_aead() {
                 true => vec![None],

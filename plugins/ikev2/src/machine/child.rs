@@ -1,10 +1,12 @@
 //! Child SAs (RFC 7296 sections 1.3 and 2.9): negotiation, keys and lifetimes.
 
+use wire::IpVersion;
+
 use super::sa::Child;
 use super::waiting::{Plain, Waiting};
 use super::{Act, Ends, Install, Machine, Noted, Profile, Sa};
 use crate::codec::number::{exchange, notify, payload, protocol};
-use crate::codec::{Chain, Content, Proposal, Selector};
+use crate::codec::{Chain, Content, Proposal, Selector, selector};
 use crate::crypto::group::Group;
 use crate::crypto::job::{Done, Job};
 use crate::crypto::keys::{Hidden, child_keys};
@@ -17,11 +19,14 @@ pub(super) const HANDOVER_THERE: f64 = 8.0;
 /// Children of an association at most: the one that is used, and those that it replaced.
 pub(super) const MOST_CHILDREN: usize = 4;
 
-/// Traffic selectors of a profile, local and remote; by default, the addresses of the two ends.
+/// Traffic selectors of a profile, local and remote; by default all traffic, as routes decide which
+/// packets a tunnel carries. Some peers look only at the first one.
 pub(super) fn selectors(profile: &Profile, ends: &Ends) -> (Vec<Selector>, Vec<Selector>) {
-    let own = profile.local_ts.unwrap_or_else(|| Selector::of(ends.local.0));
-    let other = profile.remote_ts.unwrap_or_else(|| Selector::of(ends.remote.0));
-    (vec![own], vec![other])
+    let first = IpVersion::from(ends.remote.0);
+    let second = IpVersion::six(first == IpVersion::V4);
+    let any = || [first, second].map(Selector::any).to_vec();
+    let of = |ts: Option<Selector>| ts.map_or_else(any, |ts| vec![ts]);
+    (of(profile.local_ts), of(profile.remote_ts))
 }
 
 /// Appends payloads to a chain.
@@ -80,8 +85,8 @@ impl Machine {
         let own = self.new_child_spi();
         let answer = vec![
             (payload::SA, Proposal::body(&[suite.accept(number, own)])),
-            (payload::TS_I, Selector::body(&ts_i)),
-            (payload::TS_R, Selector::body(&ts_r)),
+            (payload::TS_I, selector::body(&ts_i)),
+            (payload::TS_R, selector::body(&ts_r)),
         ];
         let (spis, ts) = ((own, spi), (ts_i, ts_r));
         let new = New { is_initiator: false, spis, suite, nonces, shared, ts, replaces };
@@ -167,6 +172,10 @@ impl Machine {
             spis: new.spis,
             suite: new.suite,
             keys: (keys_in, keys_out),
+            ts: match new.is_initiator {
+                true => new.ts.clone(),
+                false => (new.ts.1.clone(), new.ts.0.clone()),
+            },
             replaces: new.replaces,
             is_ready: new.is_initiator,
         })));

@@ -5,6 +5,7 @@ use super::waiting::Plain;
 use super::{Machine, Noted, Sa, State};
 use crate::codec::number::{exchange, notify, payload, protocol};
 use crate::codec::{Chain, Content};
+use infra::order::Order;
 
 /// Seconds for which a deleted association still answers retransmitted requests.
 const LAST: f64 = 30.0;
@@ -34,7 +35,7 @@ impl Machine {
         for spi in esp.flat_map(|delete| delete.each()) {
             // If two have the same SPI at the peer, the replaced one goes first.
             let mut mine: Vec<_> = sa.children.iter().filter(|c| c.spi_out == spi).collect();
-            mine.sort_by_key(|child| child.goes_at.is_none());
+            mine.order_by_key(|child| child.goes_at.is_none());
             if let Some((id, spi_in)) = mine.first().map(|child| (child.id, child.spi_in)) {
                 gone.push(spi_in);
                 self.remove_child(sa, id);

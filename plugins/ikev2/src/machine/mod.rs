@@ -1,6 +1,7 @@
 //! State machine of IKEv2 (RFC 7296), without I/O: it takes messages and the time, and returns
 //! actions. A public-key computation is an action too; its result is passed in later.
 
+mod again;
 mod ask;
 mod auth;
 mod begin;
@@ -22,6 +23,7 @@ use std::collections::hash_map::Entry;
 
 use net::prelude::*;
 
+pub use again::Silent;
 pub use profile::{At, Auth, Lifetime, Profile, Responder, on_wire};
 pub use sa::{Child, Ends, NATT_PORT, PORT, Sa, State, Stats};
 
@@ -29,7 +31,7 @@ use ask::{Ask, Task};
 use cookie::Cookies;
 use waiting::Waiting;
 
-use crate::codec::{Content, Flaw, Header, begins};
+use crate::codec::{Content, Flaw, Header, Selector, begins};
 use crate::crypto::certificate::Certificate;
 use crate::crypto::group::{Group, Private};
 use crate::crypto::job::{Done, Job};
@@ -90,6 +92,8 @@ pub struct Install {
     pub suite: EspSuite,
     /// Inbound and outbound keys.
     pub keys: (ChildKey, ChildKey),
+    /// Traffic selectors of this end and of the peer.
+    pub ts: (Vec<Selector>, Vec<Selector>),
     /// The child SA that it replaces.
     pub replaces: Option<u32>,
     /// Whether the peer has already installed it, so that it can send at once.
@@ -148,6 +152,8 @@ pub struct Machine {
     by_peer: HashMap<(u64, IpAddr), u32>,
     /// How many of these there are by source.
     by_source: HashMap<IpAddr, usize>,
+    /// Peers that became silent, by profile.
+    silent: BTreeMap<String, Silent>,
     /// Numbers of ours of all children.
     child_spis: HashSet<u32>,
     next: u32,
@@ -182,6 +188,7 @@ impl Machine {
             by_spi: HashMap::new(),
             by_peer: HashMap::new(),
             by_source: HashMap::new(),
+            silent: BTreeMap::new(),
             child_spis: HashSet::new(),
             next: 0,
             next_child: 0,
@@ -209,7 +216,7 @@ impl Machine {
     }
     /// Whether there are no associations and no pending work.
     pub fn is_idle(&self) -> bool {
-        self.sas.is_empty()
+        self.sas.is_empty() && self.silent.is_empty()
     }
     /// Handles a received message.
     pub fn receive(&mut self, now: f64, ends: Ends, bytes: &[u8]) {
@@ -290,7 +297,7 @@ impl Machine {
         self.drive(index, |machine, sa| {
             let Some(waiting) = sa.waiting.take() else { return };
             match done {
-                Done::Busy => machine.put_off(now, sa, waiting),
+                Done::Busy(job) => machine.put_off(now, sa, waiting, *job),
                 done => machine.go_on(now, sa, waiting, done),
             }
             machine.ask_next(now, sa);
@@ -454,7 +461,10 @@ impl Machine {
     }
     /// Deletes an association; its child SAs are removed at once.
     pub fn delete(&mut self, now: f64, index: u32) {
-        self.drive(index, |machine, sa| machine.say_delete(now, sa));
+        self.drive(index, |machine, sa| {
+            machine.silent.remove(&sa.profile);
+            machine.say_delete(now, sa);
+        });
     }
 }
 

@@ -6,7 +6,7 @@ use super::ask::Ask;
 use super::waiting::{Plain, Waiting};
 use super::{Machine, Sa, State};
 use crate::codec::number::{X509, auth, exchange, notify, payload};
-use crate::codec::{Chain, Content, Id, Proposal, Selector};
+use crate::codec::{Chain, Content, Id, Proposal, selector};
 use crate::crypto::job::{Done, Job, Proof};
 use crate::crypto::keys::{Hidden, shared_key_proof, signed};
 
@@ -162,8 +162,8 @@ impl Machine {
         chain.typed(payload::AUTH, method, &proof);
         chain.push(payload::SA, &Proposal::body(&offer));
         let (own, other) = super::child::selectors(&profile, &sa.ends);
-        chain.push(payload::TS_I, &Selector::body(&own));
-        chain.push(payload::TS_R, &Selector::body(&other));
+        chain.push(payload::TS_I, &selector::body(&own));
+        chain.push(payload::TS_R, &selector::body(&other));
         if !self.has_other(sa) {
             chain.notify(notify::INITIAL_CONTACT, &[]);
         }

@@ -5,7 +5,7 @@ use super::child::{HANDOVER, MOST_CHILDREN};
 use super::sa::Child;
 use super::{Machine, Sa};
 use crate::codec::number::{exchange, notify, payload, protocol};
-use crate::codec::{Chain, Content, Proposal, Selector};
+use crate::codec::{Chain, Content, Proposal, selector};
 
 /// Seconds until a request is repeated after the peer reported a temporary failure.
 const LATER: f64 = 5.0;
@@ -23,8 +23,8 @@ impl Machine {
         let mut chain = Chain::default();
         chain.push(payload::SA, &Proposal::body(&offer));
         chain.push(payload::NONCE, &nonce);
-        chain.push(payload::TS_I, &Selector::body(&own));
-        chain.push(payload::TS_R, &Selector::body(&other));
+        chain.push(payload::TS_I, &selector::body(&own));
+        chain.push(payload::TS_R, &selector::body(&other));
         let named = child.spi_in.to_be_bytes();
         chain.notify_about((protocol::ESP, &named), notify::REKEY_SA, &[]);
         let ask = Ask::RekeyChild { old, spi, nonce, rival: None };

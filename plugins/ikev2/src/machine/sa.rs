@@ -8,6 +8,7 @@ use super::parts::Parts;
 use super::waiting::Waiting;
 use crate::codec::{Id, Selector};
 use crate::crypto::group::Private;
+use crate::crypto::job::Job;
 use crate::crypto::keys::{ChildKey, Hidden, Keys, Origin};
 use crate::crypto::seal::Seal;
 use crate::crypto::suite::{EspSuite, Suite};
@@ -154,6 +155,8 @@ pub struct Sa {
     pub(super) answer: Option<(u32, Vec<Vec<u8>>)>,
     /// The running public-key computation.
     pub(super) waiting: Option<Waiting>,
+    /// A computation that found no room, and the time of its next attempt.
+    pub(super) put_off: Option<(f64, Job)>,
     /// Received fragments of a message.
     pub(super) parts: Parts,
     /// Time of the last message from the peer.
@@ -213,6 +216,7 @@ impl Sa {
             expected: 0,
             answer: None,
             waiting: None,
+            put_off: None,
             parts: Parts::default(),
             heard: now,
             sent: now,

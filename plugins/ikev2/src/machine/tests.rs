@@ -132,9 +132,9 @@ impl Pair {
                 }
                 self.wire.push_back((at == 0, there, bytes));
             }
-            Act::Compute(sa, ..) if self.busy[at] > 0 => {
+            Act::Compute(sa, job, _) if self.busy[at] > 0 => {
                 self.busy[at] -= 1;
-                end.machine.done(now, sa, Done::Busy);
+                end.machine.done(now, sa, Done::Busy(Box::new(job)));
             }
             Act::Compute(sa, job, _) => end.machine.done(now, sa, job.run()),
             Act::Install(child) => end.installed.push(*child),
@@ -377,6 +377,100 @@ fn a_silent_end_is_given_up() {
         assert_eq!(end.installed.len(), end.removed.len());
         assert!(end.log.iter().any(|l| l.contains("does not answer")));
     }
+}
+
+/// Makes the first end an initiator, and cuts the line of an association.
+fn silenced() -> Pair {
+    let mut pair = Pair::new(|at, p| {
+        let responder = Responder { interface: 1, at: At::Addr(B.parse().unwrap()) };
+        p.responder = (at == 0).then_some(responder);
+    });
+    for end in &mut pair.ends {
+        end.machine.settings = Settings { asks_silent: true, period: 10, retries: 3 };
+    }
+    pair.initiate();
+    pair.deliver();
+    pair.assert_agreed();
+    assert!(pair.ends[0].machine.due(pair.now).is_empty());
+    pair.trouble = [100, 0, 0];
+    while !pair.sas(0).is_empty() {
+        pair.pass(1.0);
+        assert!(pair.now < 100.0);
+    }
+    pair
+}
+
+#[test]
+fn a_silent_end_is_asked_again_at_growing_intervals_until_it_answers() {
+    let mut pair = silenced();
+    let (lost, mut times) = (pair.now, Vec::new());
+    while pair.now < lost + 3000.0 {
+        pair.pass(1.0);
+        if !pair.ends[0].machine.due(pair.now).is_empty() {
+            times.push(pair.now);
+            pair.initiate();
+        }
+        assert!(pair.ends[0].machine.sas.len() <= 1, "one at a time");
+    }
+    assert!(times[0] < lost + 7.0);
+    let gaps: Vec<_> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(gaps.is_sorted(), "{gaps:?}");
+    assert!((299.0..303.0).contains(gaps.last().unwrap()), "{gaps:?}");
+    let silent = *pair.ends[0].machine.silent().next().unwrap().1;
+    assert_eq!((silent.peer, silent.tries as usize), (B.parse().unwrap(), times.len()));
+    assert!(
+        pair.sas(1).is_empty() && pair.ends[1].machine.due(pair.now).is_empty(),
+        "no initiator"
+    );
+    pair.trouble = [0; 3];
+    pair.pass(310.0);
+    while pair.ends[0].machine.due(pair.now).is_empty() {
+        pair.pass(1.0);
+        assert!(pair.now < lost + 4000.0);
+    }
+    pair.initiate();
+    pair.deliver();
+    pair.assert_agreed();
+    pair.pass(20.0);
+    assert!(pair.ends[0].machine.due(pair.now).is_empty());
+    assert_eq!(pair.ends[0].machine.silent().count(), 0);
+}
+
+#[test]
+fn what_an_operator_deletes_is_not_initiated_again() {
+    let mut pair = silenced();
+    pair.pass(6.0);
+    assert_eq!(pair.ends[0].machine.due(pair.now), ["p"]);
+    let index = pair.initiate();
+    pair.ends[0].machine.delete(pair.now, index);
+    pair.settle(0);
+    pair.pass(400.0);
+    assert!(pair.ends[0].machine.due(pair.now).is_empty() && pair.ends[0].machine.is_idle());
+    let mut pair = silenced();
+    pair.ends[0].machine.profiles.get_mut("p").unwrap().responder = None;
+    pair.pass(400.0);
+    assert!(pair.ends[0].machine.due(pair.now).is_empty() && pair.ends[0].machine.is_idle());
+}
+
+#[test]
+fn an_initiator_waits_for_room_for_its_computations() {
+    // A computation in advance does not count: the value, the secret, and both again.
+    for busy in [1, 2, 5] {
+        let mut pair = Pair::plain();
+        pair.busy = [busy, 0];
+        pair.initiate();
+        pair.deliver();
+        assert!(pair.sas(1).is_empty(), "nothing is sent without a value");
+        pair.pass(10.0);
+        assert_eq!(pair.busy, [0, 0]);
+        pair.assert_agreed();
+    }
+    let mut pair = Pair::plain();
+    pair.busy = [u32::MAX, 0];
+    pair.initiate();
+    pair.pass(130.0);
+    assert!(pair.ends[0].machine.is_idle(), "it does not wait for ever");
+    assert!(pair.ends[0].log.iter().any(|l| l.contains("timed out")));
 }
 
 #[test]

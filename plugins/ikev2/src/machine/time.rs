@@ -23,6 +23,9 @@ impl Machine {
             }
             return sa.state = State::Dead;
         }
+        if let Some((_, job)) = sa.put_off.take_if(|(at, _)| *at <= now) {
+            self.acts.push(Act::Compute(sa.index, job, None));
+        }
         self.repeat(now, sa);
         if sa.state != State::Established {
             return;
@@ -56,6 +59,9 @@ impl Machine {
                 let (profile, remote) = (&sa.profile, sa.ends.remote.0);
                 let text = format!("{profile}: {remote} does not answer");
                 self.log(text);
+                if matches!(sa.state, State::Established | State::Replaced) {
+                    self.note_silent(now, sa);
+                }
             }
             return sa.state = State::Dead;
         }

@@ -3,6 +3,10 @@
 use super::ask::Ask;
 use super::{Machine, Noted, Sa, State};
 use crate::codec::number::{exchange, notify};
+use crate::crypto::job::Job;
+
+/// Seconds until a computation of an initiator that found no room is tried again.
+const LATER: f64 = 1.0;
 
 /// Decrypted payloads of a message: type of the first, and all bytes.
 pub type Plain = (u8, Vec<u8>);
@@ -38,8 +42,9 @@ pub enum Waiting {
 }
 
 impl Machine {
-    /// Handles a job that found no room: its initiator tries again later.
-    pub(super) fn put_off(&mut self, now: f64, sa: &mut Sa, waiting: Waiting) {
+    /// Handles a job that found no room. An initiator tries it again; a responder waits until the
+    /// peer asks again.
+    pub(super) fn put_off(&mut self, now: f64, sa: &mut Sa, waiting: Waiting, job: Job) {
         match waiting {
             Waiting::Answer { .. } => {
                 self.count(sa.ends.node, Noted::InitIgnored);
@@ -58,7 +63,8 @@ impl Machine {
             }
             Waiting::Replace | Waiting::Replaced(..) => self.rekey_later(now, sa),
             Waiting::Begin | Waiting::Begun | Waiting::ProveFirst | Waiting::CheckAnswer(_) => {
-                self.give_up(sa, "there is too much public-key work");
+                sa.waiting = Some(waiting);
+                sa.put_off = Some((now + LATER, job));
             }
         }
     }

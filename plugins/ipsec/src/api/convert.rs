@@ -97,6 +97,7 @@ fn association(
         udp: has(Flags::UDP_ENCAP).then_some(ports),
         tunnel,
         window,
+        selectors: None,
         is_derived: false,
     })
 }

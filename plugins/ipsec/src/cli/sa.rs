@@ -192,6 +192,7 @@ impl SetSa {
             udp: self.udp,
             tunnel,
             window: self.window,
+            selectors: None,
             is_derived: false,
         })
     }

@@ -21,6 +21,7 @@ use net::tunnel::{Outer, Tuple};
 use super::decrypt::MPLS;
 use super::{Error, Ipsec, Sa, sa};
 
+pub use frames::GRE;
 pub use input::{Known, TunInput};
 
 /// Limit of protected tunnels.
@@ -106,6 +107,8 @@ pub struct Protect {
     carried: SharedSlab<Carried>,
     /// Tunnels by remote address and SPI, over IPv4 and IPv6.
     known: [Shared<Known>; 2],
+    /// Whether ESP for this router goes to the input node, over IPv4 and IPv6.
+    takes_esp: [bool; 2],
     /// Number of users of each UDP port.
     ports: HashMap<(bool, u16), u32>,
     itfs: itf::Itfs,
@@ -122,6 +125,7 @@ impl Protect {
             by_adjacency: SharedSlab::new(MAX_ADJACENCIES + MOST)?,
             carried: SharedSlab::new(MOST)?,
             known: [Shared::new(Known::new()), Shared::new(Known::new())],
+            takes_esp: [false; 2],
             ports: HashMap::new(),
             itfs: itf::Itfs::default(),
             held: HashSet::new(),
@@ -293,15 +297,16 @@ fn set(
     let number = number.map_err(|_| Error::Full)?;
     let users: Vec<_> = sa_in.iter().chain([&sa_out]).copied().collect();
     users.iter().for_each(|index| sa::use_one(router, *index, true));
+    received.ports.iter().for_each(|at| listen(router, *at, true));
     let protect = router.own_mut::<Protect>();
     protect.learn(&received, number);
     protect.followed.extend(route.map(|route| (number, route)));
-    received.ports.iter().for_each(|at| listen(router, *at, true));
     let new = Protected { interface, next_hop, sa_out, sa_in, number, received };
     // The old protection is removed after the new one is in place: no packet passes unprotected.
-    let old = router.own_mut::<Protect>().all.insert((interface, next_hop), new);
+    let old = protect.all.insert((interface, next_hop), new);
     lead(router, interface);
     old.into_iter().for_each(|old| give_up(router, &old));
+    dispatch_esp(router);
     Ok(())
 }
 
@@ -319,6 +324,7 @@ pub fn remove(
     itf::follow(router, interface);
     lead(router, interface);
     give_up(router, &gone);
+    dispatch_esp(router);
     Ok(())
 }
 
@@ -351,6 +357,20 @@ fn give_up(router: &mut Router, gone: &Protected) {
     }
     gone.received.ports.iter().for_each(|at| listen(router, *at, false));
     gone.sa_in.iter().chain([&gone.sa_out]).for_each(|sa| sa::use_one(router, *sa, false));
+}
+
+/// Gives ESP for this router to the input node while there are protected tunnels over the same
+/// version; otherwise it is a protocol without a receiver, as in VPP, and may be redirected.
+fn dispatch_esp(router: &mut Router) {
+    for (at, version) in [IpVersion::V4, IpVersion::V6].into_iter().enumerate() {
+        let protect = router.own_mut::<Protect>();
+        let takes = !protect.known[at].current().is_empty();
+        if std::mem::replace(&mut protect.takes_esp[at], takes) != takes {
+            let node = takes.then_some(input::NODES[at]);
+            let done = router.redispatch_protocol(version, Protocol::ESP, node);
+            debug_assert!(done.is_ok(), "the input nodes are in the graph");
+        }
+    }
 }
 
 /// Recomputes tunnels from their SAs.
@@ -463,9 +483,6 @@ pub(super) fn register(router: &mut Router) -> Result<(), Refused> {
     let input6 = TunInput::<true> { known: six, carried, ports, counters, reasons };
     router.engine.add(input4).map_err(refuse)?;
     router.engine.add(input6).map_err(refuse)?;
-    for (version, node) in [(IpVersion::V4, input::NODES[0]), (IpVersion::V6, input::NODES[1])] {
-        router.redispatch_protocol(version, Protocol::ESP, Some(node)).map_err(refuse)?;
-    }
     router.interfaces.observe(changed);
     router.on_adjacency.push(welcome);
     router.on_peer.push(|router, (interface, addr)| {

@@ -88,6 +88,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         if let Some(resync) = &ha.resync {
             lines.push(format!("in resync, missed {}", resync.missed));
         }
+        if let Some((addr, port)) = ha.peer {
+            lines.push(format!("messages are taken from {addr}:{port}"));
+        }
+        lines.push(format!("{} messages or changes refused", ha.refused));
         lines.push(format!("{} messages not acknowledged", ha.sent.len()));
         let counts = ha.counters.iter().zip(super::COUNTERS);
         let value = |rows: &super::Rows<super::Counter>| {

@@ -9,6 +9,7 @@ mod api;
 mod cli;
 mod format;
 mod node;
+mod refresh;
 mod standby;
 
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ use infra::counter::{Counter, Rows};
 use net::ip::{datagram, send_own};
 use net::ip4::V4;
 use net::prelude::*;
-use sessions::Walked;
+use sessions::{Place, Walked};
 use translation::session::NatSession;
 
 use crate::state::Nat;
@@ -27,7 +28,8 @@ pub use api::{
     Nat44EiHaGetListenerReply, Nat44EiHaResync, Nat44EiHaResyncCompletedEvent,
     Nat44EiHaSetFailover, Nat44EiHaSetListener,
 };
-use format::{ADD, Change, DEL, Header, REFRESH, VERSION};
+use format::{ADD, Change, DEL, Header, VERSION};
+use refresh::{refresh, refresh_some};
 
 /// Bytes of a packet, unless the operator says otherwise.
 const PATH_MTU: u32 = 512;
@@ -41,6 +43,8 @@ const RETRIES: u32 = 3;
 const RETRY: f64 = 2.0;
 /// Seconds that a change waits for others to go along.
 const ROUND: Duration = Duration::from_secs(1);
+/// The same while there is more to do.
+const SOON: Duration = Duration::from_millis(1);
 /// Messages that wait for their acknowledgement; what there are more is missed.
 const MOST_SENT: usize = 65_536;
 
@@ -131,6 +135,10 @@ struct Resync {
 struct Ha {
     listener: Option<Listener>,
     failover: Option<Failover>,
+    /// The first sender of messages while there is no failover: the only one that is believed.
+    peer: Option<(Ipv4Addr, u16)>,
+    /// Messages of others, and changes that cannot be.
+    refused: u64,
     /// Whether nodes say what begins and ends.
     is_wanted: Shared<bool>,
     counters: Vec<Rows<Counter>>,
@@ -139,6 +147,8 @@ struct Ha {
     sequence: u32,
     /// When what had passed of sessions was sent last.
     refreshed: f64,
+    /// Where looking for that has got to, and since when it counts.
+    refreshing: Option<(Place, f64)>,
     resync: Option<Resync>,
     /// Changes of messages whose end has not come, by thread.
     received: HashMap<usize, Vec<Change>>,
@@ -257,6 +267,7 @@ fn set_failover(router: &mut Router, new: Option<Failover>) -> Result<(), Error>
 /// Tells the nodes whether sessions are sent; without ends nothing waits any more.
 fn changed(router: &mut Router) {
     let ha = router.own_mut::<Ha>();
+    (ha.peer, ha.refreshing) = (None, None);
     let is_wanted = ha.listener.is_some() && ha.failover.is_some();
     ha.is_wanted.publish(is_wanted);
     if !is_wanted {
@@ -329,18 +340,6 @@ fn changes_of(
     sessions.walk(router, look).unwrap_or_default()
 }
 
-/// Notes what has passed of sessions since the last time. Of a single packet the standby knows.
-fn refresh(router: &mut Router) {
-    let now = router.now();
-    let ha = router.own_mut::<Ha>();
-    let since = std::mem::replace(&mut ha.refreshed, now);
-    if !*ha.is_wanted.current() || ha.failover.is_some_and(|f| f.refresh_interval == 0) {
-        return;
-    }
-    let all = changes_of(router, REFRESH, move |s| s.heard() > since && s.packets > 1);
-    router.own_mut::<Ha>().waiting.extend(all);
-}
-
 /// Sends what waits, in as few messages as there is room for.
 fn send(router: &mut Router) {
     let now = router.now();
@@ -400,15 +399,20 @@ fn send_again(router: &mut Router) {
     end_of_resync(router);
 }
 
-fn tick(router: &mut Router) {
+fn tick(router: &mut Router) -> Wake {
     let now = router.now();
-    let ha = router.own::<Ha>();
+    let ha = router.own_mut::<Ha>();
     let interval = ha.failover.map_or(0, |f| f.refresh_interval);
-    if interval > 0 && now - ha.refreshed >= interval.into() {
-        refresh(router);
+    if interval > 0 && now - ha.refreshed >= interval.into() && ha.refreshing.is_none() {
+        ha.refreshing = Some((Place::default(), std::mem::replace(&mut ha.refreshed, now)));
     }
+    let is_more = refresh_some(router);
     send(router);
+    if is_more {
+        return Wake::After(SOON);
+    }
     send_again(router);
+    Wake::After(ROUND)
 }
 
 /// The commands that make the ends.
@@ -434,12 +438,15 @@ pub fn insert(router: &mut Router) -> Result<(), Refused> {
     router.insert(Ha {
         listener: None,
         failover: None,
+        peer: None,
+        refused: 0,
         is_wanted: Shared::new(false),
         counters,
         waiting: Vec::new(),
         sent: VecDeque::new(),
         sequence: 0,
         refreshed: 0.0,
+        refreshing: None,
         resync: None,
         received: HashMap::new(),
         whole: Vec::new(),
@@ -464,11 +471,7 @@ pub fn register(
     });
     router.events.handle(standby::receive);
     router.events.afterwards(standby::apply);
-    let body = |router: &mut Router, _| {
-        tick(router);
-        Wake::After(ROUND)
-    };
-    router.processes.spawn(PROCESS, Box::new(body));
+    router.processes.spawn(PROCESS, Box::new(|router: &mut Router, _| tick(router)));
     cli::register(cli);
     api::register(api);
     Ok(())

@@ -21,6 +21,8 @@ pub enum Received {
         from: (Ipv4Addr, u16),
         /// The address it came to.
         to: Ipv4Addr,
+        /// The interface it came by.
+        rx: InterfaceIndex,
     },
 }
 
@@ -80,7 +82,8 @@ impl Node for Input {
             for change in changes {
                 self.0.send(Received::Change(thread, *change));
             }
-            self.0.send(Received::End { thread, header, from, to });
+            let rx = InterfaceIndex(p.rx());
+            self.0.send(Received::End { thread, header, from, to, rx });
             count += 1;
             Ok(())
         });

@@ -1,5 +1,6 @@
 //! Handling of the peer's messages.
 
+use net::address::OnInterface;
 use net::ip::{datagram, send_own};
 use net::prelude::*;
 use sessions::New;
@@ -15,16 +16,19 @@ use crate::state::Nat;
 /// A message of the other router, or a part of it.
 pub(super) fn receive(router: &mut Router, received: Received) {
     let ha = router.own_mut::<Ha>();
-    let (thread, header, from, to) = match received {
+    let (thread, header, from, to, rx) = match received {
         Received::Change(thread, change) => {
             return ha.received.entry(thread).or_default().push(change);
         }
-        Received::End { thread, header, from, to } => (thread, header, from, to),
+        Received::End { thread, header, from, to, rx } => (thread, header, from, to, rx),
     };
     let mut changes = ha.received.remove(&thread).unwrap_or_default();
-    let is_known = ha.listener.is_some_and(|l| l.addr == to)
-        && ha.failover.is_none_or(|f| (f.addr, f.port) == from);
-    if !is_known || changes.len() != usize::from(header.count.get()) {
+    if !is_peer(router, (from, to), rx) {
+        router.own_mut::<Ha>().refused += 1;
+        return;
+    }
+    let ha = router.own_mut::<Ha>();
+    if changes.len() != usize::from(header.count.get()) {
         return;
     }
     if header.flags & ACK != 0 {
@@ -37,10 +41,48 @@ pub(super) fn receive(router: &mut Router, received: Received) {
     ha.acks.push((header, from));
 }
 
+/// Whether a message is the peer's: the failover's, or without one, of the first sender on a
+/// link of this router. A sender that a link has does not come by another one.
+fn is_peer(
+    router: &mut Router,
+    (from, to): ((Ipv4Addr, u16), Ipv4Addr),
+    rx: InterfaceIndex,
+) -> bool {
+    let has = |on: &OnInterface| on.ip4.iter().any(|prefix| prefix.contains(from.0));
+    let is_on_link = has(router.addresses.of(rx));
+    let is_elsewhere = !is_on_link && router.addresses.iter().any(|(_, on)| has(on));
+    let ha = router.own_mut::<Ha>();
+    if ha.listener.is_none_or(|l| l.addr != to) || is_elsewhere {
+        return false;
+    }
+    match ha.failover {
+        Some(failover) => (failover.addr, failover.port) == from,
+        None if is_on_link => *ha.peer.get_or_insert(from) == from,
+        None => false,
+    }
+}
+
+/// Drops changes of sessions that this router could not make itself: in no table, or with an end
+/// outside that is none of the translation's.
+fn check(router: &mut Router, changes: &mut Vec<Change>) {
+    let config = router.own::<Nat>().config.current();
+    let is_possible = |change: &Change| {
+        let Some((forward, reverse, data)) = change.session() else { return false };
+        let table = TableIndex(data.in_fib);
+        config.pooled.contains(&reverse.dst)
+            && !config.pooled.contains(&forward.src)
+            && router.fib.table_id::<Ip4>(table).is_some()
+    };
+    let before = changes.len();
+    changes.retain(is_possible);
+    router.own_mut::<Ha>().refused += (before - changes.len()) as u64;
+}
+
 /// Does what whole messages say, and acknowledges them.
 pub(super) fn apply(router: &mut Router) {
     let ha = router.own_mut::<Ha>();
-    let (changes, acks) = (std::mem::take(&mut ha.whole), std::mem::take(&mut ha.acks));
+    let (mut changes, acks) = (std::mem::take(&mut ha.whole), std::mem::take(&mut ha.acks));
+    check(router, &mut changes);
     if acks.is_empty() || !carry_out(router, changes) {
         return;
     }

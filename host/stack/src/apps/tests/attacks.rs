@@ -349,3 +349,43 @@ fn a_session_whose_whole_thread_has_another_number_goes_on() {
     rig.turns(4);
     assert!(server.lane.state(there).has(state::DEAD), "the other end is told");
 }
+
+#[test]
+fn a_turn_of_requests_ends_and_each_program_has_one() {
+    let mut rig = rig();
+    let peers = ["one", "two", "three", "four"].map(|name| rig.attach(name));
+    // Each listener is a copy of all others, so all that are asked for take longer than a turn.
+    let app = peers[0].app;
+    rig.bench.control(|router, _| {
+        for port in 1000..3000 {
+            let uri = format!("tcp://0.0.0.0:{port}").parse().unwrap();
+            crate::data::apps::listen(router, app, uri, true).unwrap();
+        }
+    });
+    let ask = 60;
+    for (peer, first) in peers.iter().zip([3000, 4000, 5000, 6000]) {
+        for port in first..first + ask {
+            let end = format!("0.0.0.0:{port}").parse().unwrap();
+            talk::send(&peer.socket, &Message { end, ..Message::new(talk::LISTEN) }, &[]).unwrap();
+        }
+    }
+    let mut heard = [0; 4];
+    let hear_all = |heard: &mut [u16; 4]| {
+        for (heard, peer) in heard.iter_mut().zip(&peers) {
+            *heard += std::iter::from_fn(|| hear(&peer.socket)).count() as u16;
+        }
+    };
+    rig.turns(1);
+    hear_all(&mut heard);
+    assert!((1..4 * ask).contains(&heard.iter().sum()), "{heard:?} in the first turn");
+    for _ in 0..3 {
+        rig.turns(1);
+        hear_all(&mut heard);
+    }
+    assert!(heard.iter().all(|heard| *heard > 0), "{heard:?} after four turns");
+    for _ in 0..4 * ask {
+        rig.turns(1);
+        hear_all(&mut heard);
+    }
+    assert_eq!(heard, [ask; 4], "all are answered");
+}

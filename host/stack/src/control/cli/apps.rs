@@ -24,6 +24,10 @@ struct Show {
     client: bool,
     /// include both
     verbose: bool,
+    /// show transports instead
+    transports: bool,
+    /// include processes that share memory with the router
+    mq: bool,
     /// only this application, by name or index
     #[positional]
     app: Option<String>,
@@ -36,12 +40,14 @@ struct Row {
     namespace: String,
     listeners: Vec<String>,
     sessions: Vec<String>,
+    processes: Vec<u32>,
 }
 
 fn rows(router: &mut Router, c: &Show) -> Result<Vec<Row>, Error> {
     let only = c.app.as_ref().map(|app| apps::find(router, app)).transpose()?;
     let sessions = show::sessions(router, false).map_err(no_answer)?;
     let listeners = show::listeners(router);
+    let attached = crate::apps::attached(router);
     let shown = apps::all(router).filter(|(index, _)| only.is_none_or(|only| only == *index));
     let row = |(index, app): (u32, &apps::App)| {
         let namespace = namespaces::at(router, app.namespace);
@@ -57,6 +63,7 @@ fn rows(router: &mut Router, c: &Show) -> Result<Vec<Row>, Error> {
             namespace: namespace.map_or_else(|_| String::new(), |found| found.of.id.clone()),
             listeners: own.map(|l| l.endpoint.to_string()).collect(),
             sessions: of.map(name).collect(),
+            processes: attached.iter().filter(|of| of.app == index).map(|of| of.pid).collect(),
         }
     };
     Ok(shown.map(row).collect())
@@ -64,6 +71,9 @@ fn rows(router: &mut Router, c: &Show) -> Result<Vec<Row>, Error> {
 
 fn show(router: &mut Router, c: &Show) -> Result<Output, Error> {
     check_enabled(router)?;
+    if c.transports {
+        return Ok(super::sessions::transports());
+    }
     let rows = rows(router, c)?;
     let mut out = String::new();
     let line = |cells: [&str; 5]| {
@@ -80,6 +90,10 @@ fn show(router: &mut Router, c: &Show) -> Result<Output, Error> {
         for name in listeners.chain(sessions.take(MOST)) {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "        {name}");
+        }
+        for process in row.processes.iter().filter(|_| c.mq) {
+            // As above.
+            let _ = writeln!(out, "        process {process}");
         }
     }
     Ok(Output::both(out, rows))

@@ -355,6 +355,13 @@ fn names(rows: &[(String, String)]) -> Output {
     Output::both(out, rows)
 }
 
+/// Transports with their numbers and letters.
+pub(super) fn transports() -> Output {
+    let all = [Transport::Tcp, Transport::Udp, Transport::Ct];
+    let row = |t: &Transport| (t.to_string(), format!("{} {}", t.number(), t.letter()));
+    names(&all.iter().map(row).collect::<Vec<_>>())
+}
+
 fn show(router: &mut Router, c: &Show) -> Result<Output, Error> {
     check_enabled(router)?;
     let text = |words: &[&str]| {
@@ -364,11 +371,7 @@ fn show(router: &mut Router, c: &Show) -> Result<Output, Error> {
     Ok(match c.what {
         What::Sessions => sessions(router, c)?,
         What::Listeners => listeners(router, c),
-        What::Transports => {
-            let all = [Transport::Tcp, Transport::Udp, Transport::Ct];
-            let row = |t: &Transport| (t.to_string(), format!("{} {}", t.number(), t.letter()));
-            names(&all.iter().map(row).collect::<Vec<_>>())
-        }
+        What::Transports => transports(),
         What::States => {
             let all = [
                 Life::Created,

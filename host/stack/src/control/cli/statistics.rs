@@ -26,7 +26,16 @@ struct ShowTcp;
 /// Show memory used for session FIFOs by thread.
 #[derive(Command)]
 #[command("show segment-manager")]
-struct ShowMemory;
+struct ShowMemory {
+    /// accepted: the chunks of a thread are one segment
+    #[keyword("segments")]
+    _segments: bool,
+    /// only the segment with this index: that of a thread
+    index: Option<usize>,
+    /// accepted; the output is the same
+    #[keyword("verbose")]
+    _verbose: bool,
+}
 
 /// Show session tables: routing tables, their namespaces and listeners.
 #[derive(Command)]
@@ -160,10 +169,14 @@ fn memory_numbers(totals: &Totals) -> Vec<(&'static str, u64)> {
 
 type Pick = fn(&Totals) -> Vec<(&'static str, u64)>;
 
-fn totals(router: &mut Router, pick: Pick, is_whole: bool) -> Result<Output, Error> {
+fn numbers(router: &mut Router, pick: Pick) -> Result<Vec<Numbers>, Error> {
     let all = show::totals(router).map_err(no_answer)?;
     let of = |totals: &Totals| Numbers { thread: totals.thread, numbers: pick(totals) };
-    Ok(output(all.iter().map(of).collect(), is_whole))
+    Ok(all.iter().map(of).collect())
+}
+
+fn totals(router: &mut Router, pick: Pick, is_whole: bool) -> Result<Output, Error> {
+    Ok(output(numbers(router, pick)?, is_whole))
 }
 
 #[derive(Serialize)]
@@ -245,7 +258,11 @@ fn clear(router: &mut Router, c: &Clear) -> Result<(), Error> {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, _: ShowStats| totals(router, session_numbers, true));
     cli.command(|router: &mut Router, _: ShowTcp| totals(router, tcp_numbers, false));
-    cli.command(|router: &mut Router, _: ShowMemory| totals(router, memory_numbers, true));
+    cli.command(|router: &mut Router, c: ShowMemory| {
+        let all = numbers(router, memory_numbers)?;
+        let is_shown = |of: &Numbers| c.index.is_none_or(|only| only == of.thread);
+        Ok(output(all.into_iter().filter(is_shown).collect(), true))
+    });
     cli.command(|router: &mut Router, c: ShowLookup| Ok(lookup(router, &c)));
     cli.command(|router: &mut Router, c: ShowPorts| Ok(ports(router, &c)));
     cli.command(|router: &mut Router, c: Clear| clear(router, &c));

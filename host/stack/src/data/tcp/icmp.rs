@@ -40,7 +40,7 @@ pub enum Trouble {
 
 /// An ICMP error about a connection of another thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Elsewhere {
+pub struct Misplaced {
     /// Thread.
     pub thread: usize,
     /// The connection.
@@ -51,7 +51,7 @@ pub struct Elsewhere {
     pub trouble: Trouble,
 }
 
-impl Event for Elsewhere {}
+impl Event for Misplaced {}
 
 /// Parsing of ICMP errors for an IP version.
 pub trait Errors: HostVersion {
@@ -156,13 +156,13 @@ impl Worker {
 #[derive(Clone)]
 pub struct IcmpErrors<V> {
     stack: Stack,
-    elsewhere: EventSender<Elsewhere>,
+    elsewhere: EventSender<Misplaced>,
     version: PhantomData<V>,
 }
 
 impl<V> IcmpErrors<V> {
     /// Creates the node; errors about connections of other threads are sent to `elsewhere`.
-    pub fn new(stack: &Stack, elsewhere: EventSender<Elsewhere>) -> Self {
+    pub fn new(stack: &Stack, elsewhere: EventSender<Misplaced>) -> Self {
         Self { stack: stack.clone(), elsewhere, version: PhantomData }
     }
 }
@@ -198,7 +198,7 @@ impl<V: Errors> Node for IcmpErrors<V> {
             }
             match self.stack.thread_of(key.hash(worker.seed()), epoch) {
                 Some(other) if worker.is_shared && other != thread => {
-                    let event = Elsewhere { thread: other, key, seq, trouble };
+                    let event = Misplaced { thread: other, key, seq, trouble };
                     let is_sent = self.elsewhere.send(event);
                     Err(if is_sent { Taken::Noted } else { Taken::Busy })
                 }

@@ -1,34 +1,25 @@
-//! `tcp4-input`, `tcp6-input`: look up the session of each segment.
+//! `tcp4-input`, `tcp6-input`: pass each segment to the node for the state of its session.
 
-use std::convert::Infallible;
-
-use graph::{Frame, Node, Packet};
+use graph::{Buffer, Node, Packet};
 use infra::rcu::Epoch;
-use net::ip::Headers;
 use tcp_machine::{Flags, State};
 use wire::Protocol;
 
+use super::super::endpoint;
 use super::super::key::Key;
 use super::super::session::Inner;
-use super::super::stack::{Lent, Stack};
+use super::super::stack::Stack;
+use super::super::transport::{Outcomes, Transport};
 use super::super::version::HostVersion;
+use super::super::worker::Worker;
 use super::counted::Counted;
-use super::{Found, listener_of, ports_of};
+use super::{Found, ports_of};
 
-/// Dispatches segments by the state of their sessions.
+/// TCP.
 #[derive(Clone)]
-pub struct Input<V> {
-    /// Version.
-    pub version: V,
-    /// State of the threads.
-    pub stack: Stack,
-}
+pub struct Tcp;
 
-/// The same for segments handed over by another thread.
-#[derive(Clone)]
-pub struct Known<V>(pub Input<V>);
-
-/// Edges of [`Input`].
+/// Edges of the nodes that receive segments.
 #[derive(Clone, Copy, graph::Next)]
 pub enum Next<V: HostVersion> {
     /// The session is established.
@@ -51,102 +42,65 @@ pub enum Next<V: HostVersion> {
     Known(V),
 }
 
-impl<V: HostVersion> Node for Input<V> {
-    const NAME: &'static str = super::INPUT[V::INDEX];
+impl<V: HostVersion> Transport<V> for Tcp {
+    const INPUT: &'static str = super::INPUT[V::INDEX];
+    const KNOWN: &'static str = ["tcp4-input-nolookup", "tcp6-input-nolookup"][V::INDEX];
+    const OUTPUT: &'static str = super::OUTPUT[V::INDEX];
+    const DROP: &'static str = super::DROPS[V::INDEX];
     const HOT: bool = true;
+    const PROTOCOL: Protocol = Protocol::TCP;
     type Next = Next<V>;
-    type Error = Counted;
-    type Count = Infallible;
-    const DROP: &'static str = super::output::DROPS[V::INDEX];
-
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        sort(self, frame, true);
-    }
-}
-
-impl<V: HostVersion> Node for Known<V> {
-    const NAME: &'static str = ["tcp4-input-nolookup", "tcp6-input-nolookup"][V::INDEX];
-    type Next = Next<V>;
-    type Error = Counted;
-    type Count = Infallible;
-    const DROP: &'static str = super::output::DROPS[V::INDEX];
-
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        sort(&self.0, frame, false);
-    }
-}
-
-#[inline(always)]
-fn sort<V: HostVersion, N, On>(input: &Input<V>, frame: &mut Frame<'_, N, On>, may_hand_over: bool)
-where
-    N: Node<Next = Next<V>, Error = Counted>,
-{
-    let (epoch, thread) = (frame.epoch(), frame.thread());
-    let worker = input.stack.lend(thread);
-    let is_shared = may_hand_over && worker.as_ref().is_some_and(|worker| worker.is_shared);
-    let judge = |p: &mut Packet<'_, N>| {
-        p.trace(Headers::<V>::of);
-        let worker = worker.as_ref().ok_or(Counted::LookupDrops)?;
-        input.judge(worker, epoch, is_shared, p)
+    type Counted = Counted;
+    const OUTCOMES: Outcomes<Counted> = Outcomes {
+        off: Counted::LookupDrops,
+        length: Counted::Length,
+        address: Counted::InvalidConnection,
+        wrong_thread: Counted::WrongThread,
+        sent: Counted::PktsSent,
     };
-    if is_shared {
-        frame.hand_off(Counted::WrongThread, judge);
-    } else {
-        frame.each(|p| judge(p).map(|(_, next)| next));
-    }
-}
 
-impl<V: HostVersion> Input<V> {
-    /// The thread and the edge for a segment.
     #[inline(always)]
-    fn judge<N: Node<Error = Counted>>(
-        &self,
-        worker: &Lent<'_>,
-        epoch: Epoch<'_>,
-        is_shared: bool,
+    fn to_known() -> Next<V> {
+        Next::Known(V::SELF)
+    }
+    #[inline(always)]
+    fn ports(p: &Buffer<'_>) -> Option<[u16; 2]> {
+        ports_of(p)
+    }
+    #[inline(always)]
+    fn deliver<N: Node<Error = Counted>>(
+        worker: &mut Worker,
+        index: u32,
         p: &mut Packet<'_, N>,
-    ) -> Result<(usize, Next<V>), Counted> {
-        let ports = ports_of(p).ok_or(Counted::Length)?;
-        let key = V::key(p, ports, Protocol::TCP).ok_or(Counted::InvalidConnection)?;
-        let Some(index) = worker.find(&key) else {
-            return self.judge_stranger(worker, epoch, is_shared, (key, p));
-        };
+    ) -> Result<Next<V>, Counted> {
         let session = &worker.sessions[index as usize];
         p.set_payload(Found { index, generation: session.generation });
-        let next = match &session.inner {
+        Ok(match &session.inner {
             Inner::Tcp(connection) => match connection.state() {
-                State::Established => Next::Established(self.version),
-                State::SynSent => Next::SynSent(self.version),
-                _ => Next::RcvProcess(self.version),
+                State::Established => Next::Established(V::SELF),
+                State::SynSent => Next::SynSent(V::SELF),
+                _ => Next::RcvProcess(V::SELF),
             },
-            _ => Next::RcvProcess(self.version),
-        };
-        Ok((worker.thread, next))
+            _ => Next::RcvProcess(V::SELF),
+        })
     }
     #[inline(never)]
-    fn judge_stranger<N: Node<Error = Counted>>(
-        &self,
-        worker: &Lent<'_>,
-        epoch: Epoch<'_>,
-        is_shared: bool,
-        (key, p): (Key, &mut Packet<'_, N>),
-    ) -> Result<(usize, Next<V>), Counted> {
-        let thread = worker.thread;
-        if is_shared && let Some(other) = self.stack.thread_of(key.hash(worker.seed()), epoch) {
-            return Ok((other, Next::Known(self.version)));
-        }
+    fn begin<N: Node<Error = Counted>>(
+        (stack, epoch): (&Stack, Epoch<'_>),
+        _: &mut Worker,
+        key: &Key,
+        p: &mut Packet<'_, N>,
+    ) -> Result<Next<V>, Counted> {
         let flags = Flags(*p.bytes_from(p.l4_offset()).get(13).ok_or(Counted::Length)?);
         if flags.contains(Flags::RST) {
             return Err(Counted::NoListener);
         }
-        let listener = listener_of(&self.stack, &key, epoch)?;
-        let Some(listener) = listener else {
+        let listener = stack.listener_for(endpoint::Transport::Tcp, key, epoch);
+        let Some(listener) = listener.map_err(|_| Counted::Filtered)? else {
             p.error(Counted::NoListener);
-            return Ok((thread, Next::Reset(self.version)));
+            return Ok(Next::Reset(V::SELF));
         };
         p.set_payload(Found { index: listener.index, generation: 0 });
-        Ok((thread, Next::Listen(self.version)))
+        Ok(Next::Listen(V::SELF))
     }
 }

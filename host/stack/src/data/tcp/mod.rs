@@ -4,29 +4,24 @@
 //! `tcp4-reset` makes from the segment.
 
 mod counted;
+mod drop;
 pub mod icmp;
 mod input;
-mod output;
 mod reset;
 mod step;
 
 use graph::{Buffer, BuildError, Payload};
-use infra::rcu::Epoch;
 use net::Router;
-use net::fib::TableIndex;
 use net::ip::{V4, V6};
 use tcp_machine::{Flow, Segment, Sink};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-pub use output::Output;
+pub use input::Tcp;
 
-use super::endpoint::Transport;
 use super::fifo::{CHUNK, Chunks, Fifo};
 use super::key::Key;
-use super::listeners::Listener;
 use super::stack::Stack;
-use crate::control::published::{self as policy, Verdict};
-use counted::Counted;
+use super::transport::{Input, Known, Output, pieces};
 
 /// The session of a segment, or the number of the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
@@ -85,26 +80,6 @@ fn ports(tcp: &[u8]) -> Option<[u16; 2]> {
     Some([number(0)?, number(2)?])
 }
 
-/// The listener that a segment to an end of ours may begin a connection at.
-///
-/// # Errors
-/// A rule forbids it.
-fn listener_of<'e>(
-    stack: &'e Stack,
-    key: &Key,
-    epoch: Epoch<'e>,
-) -> Result<Option<&'e Listener>, Counted> {
-    let (local, peer) = (key.local(), key.peer());
-    let listeners = stack.listeners(epoch);
-    let found = listeners.find(Transport::Tcp, key.fib(), local.ip(), local.port());
-    let flow = policy::Flow { transport: policy::Transport::Tcp, local, remote: peer };
-    match stack.policy().arriving(TableIndex(key.fib()), &flow, epoch) {
-        Verdict::Drop => Err(Counted::Filtered),
-        Verdict::Redirect(app) => Ok(listeners.of_app(Transport::Tcp, app).or(found)),
-        Verdict::Allow | Verdict::Unsaid => Ok(found),
-    }
-}
-
 /// Receiver of a segment's payload: writes it into a FIFO.
 pub struct Received<'a> {
     fifo: &'a mut Fifo,
@@ -136,18 +111,16 @@ impl Sink for Received<'_> {
         if ahead > 0 && self.chunks.is_tight() {
             return false;
         }
-        let (mut skip, mut left) = (self.skip + from as usize, len as usize);
-        let mut at = self.fifo.end() + u64::from(ahead);
-        for piece in self.packet.into_iter().flat_map(|p| p.segments()) {
-            let bytes = piece.get(skip..).unwrap_or(&[]);
-            let bytes = &bytes[..bytes.len().min(left)];
-            skip = skip.saturating_sub(piece.len());
+        let Some(p) = self.packet else { return len == 0 };
+        let (skip, mut at) = (self.skip + from as usize, self.fifo.end() + u64::from(ahead));
+        let end = at + u64::from(len);
+        for bytes in pieces(p, skip, len as usize) {
             if self.fifo.write_at(self.chunks, at, bytes) < bytes.len() {
                 return false;
             }
-            (at, left) = (at + bytes.len() as u64, left - bytes.len());
+            at += bytes.len() as u64;
         }
-        left == 0
+        at == end
     }
     fn deliver(&mut self, len: u32) {
         self.fifo.advance(len as usize);
@@ -164,15 +137,15 @@ fn add_for<V: icmp::Errors>(router: &mut Router, stack: &Stack) -> Result<(), Bu
     let elsewhere = router.events.sender();
     let engine = &mut router.engine;
     engine.add_feature(V::PUNT_ARC, icmp::IcmpErrors::<V>::new(stack, elsewhere))?;
-    engine.add(output::Drop(V::SELF))?;
-    engine.add(output::Output { version: V::SELF, stack: stack.clone() })?;
+    engine.add(drop::Drop(V::SELF))?;
+    engine.add(Output::<Tcp, V>::new(stack))?;
     engine.add(reset::Reset(V::SELF))?;
     engine.add(step::Step::<V, step::Established>::new(stack))?;
     engine.add(step::Step::<V, step::RcvProcess>::new(stack))?;
     engine.add(step::Step::<V, step::SynSent>::new(stack))?;
-    engine.add(step::Listen::<V>::new(stack))?;
-    engine.add(input::Known(input::Input { version: V::SELF, stack: stack.clone() }))?;
-    engine.add(input::Input { version: V::SELF, stack: stack.clone() })?;
+    engine.add(step::Step::<V, step::Listen>::new(stack))?;
+    engine.add(Known(Input::<Tcp, V>::new(stack)))?;
+    engine.add(Input::<Tcp, V>::new(stack))?;
     Ok(())
 }
 
@@ -180,3 +153,5 @@ fn add_for<V: icmp::Errors>(router: &mut Router, stack: &Stack) -> Result<(), Bu
 pub const OUTPUT: [&str; 2] = ["tcp4-output", "tcp6-output"];
 /// Names of the nodes that receive segments, by IP version.
 pub const INPUT: [&str; 2] = ["tcp4-input", "tcp6-input"];
+/// Names of the nodes where segments are dropped, by IP version.
+const DROPS: [&str; 2] = ["tcp4-drop", "tcp6-drop"];

@@ -29,7 +29,7 @@ impl<V: HostVersion> Node for Reset<V> {
     type Next = Next<V>;
     type Error = Counted;
     type Count = Infallible;
-    const DROP: &'static str = super::output::DROPS[V::INDEX];
+    const DROP: &'static str = super::DROPS[V::INDEX];
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {

@@ -5,26 +5,53 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use graph::{Buffer, Frame, Node};
+use infra::rcu::Epoch;
 use net::ip::Headers;
 use tcp_machine::{
-    Answer, Effects, Events, Flags, HalfOpen, Late, Segment, Seq, Settings, Verdict, cookie_for,
-    cookie_of, reset_for,
+    Answer, Effects, Events, Flags, HalfOpen, Late, Outgoing, Segment, Seq, Settings, Verdict,
+    cookie_for, cookie_of, reset_for,
 };
 use wire::Protocol;
 
+use super::super::endpoint::Transport;
 use super::super::key::Key;
 use super::super::listeners::Listener;
-use super::super::session::{Inner, Life, Pending};
-use super::super::stack::{Lent, Stack};
+use super::super::session::{Inner, Pending};
+use super::super::stack::Stack;
 use super::super::version::HostVersion;
 use super::super::worker::{HALF_OPEN, New, Worker, time};
 use super::counted::Counted;
-use super::{Found, Received, flow_of, listener_of, ports_of, segment_of};
+use super::{Found, Received, flow_of, ports_of, segment_of};
 
 /// A group of states.
 pub trait States: Clone + Send + 'static {
     /// Names of its nodes.
     const NAMES: [&'static str; 2];
+
+    /// Handles a segment.
+    ///
+    /// # Errors
+    /// The reason for dropping it.
+    #[inline(always)]
+    fn handle<V: HostVersion>(
+        stack: &Stack,
+        epoch: Epoch<'_>,
+        worker: &mut Worker,
+        p: &Buffer<'_>,
+    ) -> Result<Counted, Counted> {
+        match step::<V>(worker, p) {
+            Outcome::Done(counted) => Ok(counted),
+            Outcome::Reopen(index, least) => {
+                // The TIME_WAIT record is removed only if a new connection may begin.
+                let key = worker.sessions[index as usize].key;
+                let listener = stack.listener_for(Transport::Tcp, &key, epoch);
+                let listener = listener.map_err(|_| Counted::Filtered)?;
+                let listener = listener.ok_or(Counted::NoListener)?;
+                worker.remove(index);
+                Ok(open::<V>(worker, listener, p, Some(least)))
+            }
+        }
+    }
 }
 
 /// Established connections.
@@ -48,6 +75,25 @@ impl States for SynSent {
     const NAMES: [&'static str; 2] = ["tcp4-syn-sent", "tcp6-syn-sent"];
 }
 
+/// Incoming connections that are being started.
+#[derive(Clone)]
+pub struct Listen;
+impl States for Listen {
+    const NAMES: [&'static str; 2] = ["tcp4-listen", "tcp6-listen"];
+
+    #[inline(always)]
+    fn handle<V: HostVersion>(
+        stack: &Stack,
+        epoch: Epoch<'_>,
+        worker: &mut Worker,
+        p: &Buffer<'_>,
+    ) -> Result<Counted, Counted> {
+        let Found { index, .. } = p.payload();
+        let listener = stack.listeners(epoch).at(index).ok_or(Counted::NoListener)?;
+        Ok(open::<V>(worker, listener, p, None))
+    }
+}
+
 /// Passes segments to their connections.
 #[derive(Clone)]
 pub struct Step<V, S> {
@@ -68,7 +114,7 @@ impl<V: HostVersion, S: States> Node for Step<V, S> {
     type Error = Counted;
     type Count = Infallible;
     const INPUT: &'static str = <Found as graph::Payload>::NAME;
-    const DROP: &'static str = super::output::DROPS[V::INDEX];
+    const DROP: &'static str = super::DROPS[V::INDEX];
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
@@ -78,18 +124,8 @@ impl<V: HostVersion, S: States> Node for Step<V, S> {
             p.trace(Headers::<V>::of);
             let worker = worker.as_deref_mut().ok_or(Counted::LookupDrops)?;
             worker.now = now;
-            let verdict = match step::<V>(worker, p) {
-                Outcome::Done(counted) => counted,
-                Outcome::Reopen(index, least) => {
-                    // What is remembered goes when it is known that something comes of it.
-                    let key = worker.sessions[index as usize].key;
-                    let listener = listener_of(&self.stack, &key, epoch)?;
-                    let listener = listener.ok_or(Counted::NoListener)?;
-                    worker.remove(index);
-                    open::<V>(worker, listener, p, Some(least))
-                }
-            };
-            p.error(verdict);
+            let counted = S::handle::<V>(&self.stack, epoch, worker, p)?;
+            p.error(counted);
             Ok(())
         });
     }
@@ -116,10 +152,8 @@ fn step<V: HostVersion>(worker: &mut Worker, p: &Buffer<'_>) -> Outcome {
             let mut rx = Received::of(&mut session.rx, chunks, p, skip);
             let effects = connection.segment(machine, now, &segment, &mut rx);
             let key = session.key;
-            if effects.events.contains(Events::ANSWER_RESET)
-                && let Some(out) = reset_for(&segment)
-            {
-                worker.reply(key, &out);
+            if effects.events.contains(Events::ANSWER_RESET) {
+                worker.reply(key, reset_for(&segment));
             }
             worker.apply(index, &effects);
             Outcome::Done(effects.verdict.into())
@@ -131,7 +165,7 @@ fn step<V: HostVersion>(worker: &mut Worker, p: &Buffer<'_>) -> Outcome {
             match late {
                 Late::Ignore => worker.arm(index),
                 Late::Answer(out) => {
-                    worker.reply(key, &out);
+                    worker.reply(key, Some(out));
                     worker.arm(index);
                 }
                 Late::Reopen(least) => return Outcome::Reopen(index, least),
@@ -155,12 +189,9 @@ fn step_half(
     let session = &mut sessions[index as usize];
     let Inner::Half(half) = &mut session.inner else { return Counted::InvalidConnection };
     let mut repeated = None;
-    let mut out = |out: &tcp_machine::Outgoing| {
-        repeated = Some(*out);
-        true
-    };
     let mut rx = Received::of(&mut session.rx, chunks, p, skip);
-    let answer = half.segment(machine, now, segment, Settings::default(), &mut rx, &mut out);
+    let settings = Settings::default();
+    let answer = half.segment(machine, now, segment, settings, &mut rx, &mut last(&mut repeated));
     let key = session.key;
     let counted = match answer {
         Answer::Wait => Counted::SpuriousSyn,
@@ -171,9 +202,7 @@ fn step_half(
             Counted::ConnAccepted
         }
         Answer::Reset => {
-            if let Some(out) = reset_for(segment) {
-                worker.reply(key, &out);
-            }
+            worker.reply(key, reset_for(segment));
             Counted::AckInvalid
         }
         Answer::Gone => {
@@ -181,11 +210,17 @@ fn step_half(
             return Counted::RstRcvd;
         }
     };
-    if let Some(out) = repeated {
-        worker.reply(key, &out);
-    }
+    worker.reply(key, repeated);
     worker.arm(index);
     counted
+}
+
+/// Keeps the last segment that the machine sends.
+fn last(to: &mut Option<Outgoing>) -> impl FnMut(&Outgoing) -> bool {
+    |out| {
+        *to = Some(*out);
+        true
+    }
 }
 
 /// Notifies the application of an established incoming connection.
@@ -193,46 +228,6 @@ fn opened(worker: &mut Worker, index: u32, effects: &Effects) {
     worker.queue(index, Pending::ACCEPT);
     worker.apply(index, effects);
     worker.sessions[index as usize].pending.take(Pending::CONNECTED);
-}
-
-/// Starts incoming connections.
-#[derive(Clone)]
-pub struct Listen<V> {
-    stack: Stack,
-    of: PhantomData<V>,
-}
-
-impl<V> Listen<V> {
-    /// Creates the node for the threads of a stack.
-    pub fn new(stack: &Stack) -> Self {
-        Self { stack: stack.clone(), of: PhantomData }
-    }
-}
-
-impl<V: HostVersion> Node for Listen<V> {
-    const NAME: &'static str = ["tcp4-listen", "tcp6-listen"][V::INDEX];
-    type Next = Infallible;
-    type Error = Counted;
-    type Count = Infallible;
-    const INPUT: &'static str = <Found as graph::Payload>::NAME;
-    const DROP: &'static str = super::output::DROPS[V::INDEX];
-
-    #[inline(always)]
-    fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
-        let (now, thread) = (frame.now(), frame.thread());
-        let mut worker: Option<Lent<'_>> = self.stack.lend(thread);
-        let listeners = self.stack.listeners(frame.epoch());
-        frame.consume(|p| {
-            p.trace(Headers::<V>::of);
-            let worker = worker.as_deref_mut().ok_or(Counted::LookupDrops)?;
-            worker.now = now;
-            let Found { index, .. } = p.payload();
-            let listener = listeners.at(index).ok_or(Counted::NoListener)?;
-            let counted = open::<V>(worker, listener, p, None);
-            p.error(counted);
-            Ok(())
-        });
-    }
 }
 
 /// Starts a connection from a segment to a listener: a SYN, or an ACK with a cookie.
@@ -257,9 +252,7 @@ fn open<V: HostVersion>(
         let half = cookie_of(&mut worker.machine, now, &flow, &segment, mss);
         let index = half.and_then(|half| begin(worker, listener, key, half));
         let Some(index) = index else {
-            if let Some(out) = reset_for(&segment) {
-                worker.reply(key, &out);
-            }
+            worker.reply(key, reset_for(&segment));
             return Counted::AckInvalid;
         };
         return step_half(worker, index, &segment, (p, skip));
@@ -268,9 +261,7 @@ fn open<V: HostVersion>(
     let is_crowded = worker.half_open >= most - most / 4;
     if is_crowded && least.is_none() {
         let out = cookie_for(&mut worker.machine, now, &flow, &segment, mss, listener.rx_limit);
-        if let Some(out) = out {
-            worker.reply(key, &out);
-        }
+        worker.reply(key, out);
         return Counted::SynsRcvd;
     }
     let half = HalfOpen::new(&mut worker.machine, now, &flow, &segment, mss, least);
@@ -279,15 +270,9 @@ fn open<V: HostVersion>(
     let mut answer = None;
     let session = &mut worker.sessions[index as usize];
     if let Inner::Half(half) = &mut session.inner {
-        let mut out = |out: &tcp_machine::Outgoing| {
-            answer = Some(*out);
-            true
-        };
-        half.send(&mut worker.machine, now, listener.rx_limit, &mut out);
+        half.send(&mut worker.machine, now, listener.rx_limit, &mut last(&mut answer));
     }
-    if let Some(out) = answer {
-        worker.reply(key, &out);
-    }
+    worker.reply(key, answer);
     worker.arm(index);
     Counted::from(Verdict::SynsRcvd)
 }
@@ -297,16 +282,7 @@ fn begin(worker: &mut Worker, listener: &Listener, key: Key, half: HalfOpen) -> 
         worker.refusals.half_open += 1;
         return None;
     }
-    let index = worker.insert(New {
-        key,
-        inner: Inner::Half(half),
-        app: listener.app,
-        listener: listener.index,
-        namespace: listener.namespace,
-        life: Life::Accepting,
-        limits: [listener.rx_limit, listener.tx_limit],
-        data: 0,
-    })?;
+    let index = worker.insert(New::accepted(listener, key, Inner::Half(half)))?;
     worker.half_open += 1;
     Some(index)
 }

@@ -5,6 +5,7 @@ mod datagrams;
 mod handed;
 mod icmp;
 mod local;
+mod many;
 pub mod refused;
 
 use std::net::SocketAddr;

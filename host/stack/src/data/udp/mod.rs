@@ -1,13 +1,13 @@
 //! The UDP nodes: `udp4-input` passes datagrams to sessions and listeners, `udp4-output` sends.
 
 mod input;
-mod output;
 
 use graph::BuildError;
 use net::Router;
 use net::ip::{V4, V6};
 
 use super::stack::Stack;
+use super::transport::{Input, Known, Output};
 use super::version::HostVersion;
 
 /// Outcome of a datagram; all UDP nodes have all counters.
@@ -52,8 +52,8 @@ pub fn add_nodes(router: &mut Router, stack: &Stack) -> Result<(), BuildError> {
 
 fn add_for<V: HostVersion>(router: &mut Router, stack: &Stack) -> Result<(), BuildError> {
     let engine = &mut router.engine;
-    engine.add(output::Output(V::SELF))?;
-    engine.add(input::Known(input::Input { version: V::SELF, stack: stack.clone() }))?;
-    engine.add(input::Input { version: V::SELF, stack: stack.clone() })?;
+    engine.add(Output::<input::Udp, V>::new(stack))?;
+    engine.add(Known(Input::<input::Udp, V>::new(stack)))?;
+    engine.add(Input::<input::Udp, V>::new(stack))?;
     Ok(())
 }

@@ -141,6 +141,7 @@ impl Model {
         let To::Through(place, n, kind) = to else {
             return match to {
                 To::Neighbor(i, _) | To::Attached(i) => self.is_up[i],
+                To::Drop => false,
                 _ => true,
             };
         };

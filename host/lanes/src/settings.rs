@@ -1,4 +1,4 @@
-//! Settings of the library from `vcl.conf` and the environment.
+//! Settings of client libraries from `vcl.conf` and the environment.
 #![forbid(unsafe_code)]
 
 use std::env;
