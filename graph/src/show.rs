@@ -1,9 +1,9 @@
 //! Reports of the engine: rows, and the text of `show runtime` and its like.
 #![forbid(unsafe_code)]
 
-use infra::order::Order;
 use std::fmt;
 
+use infra::order::Order;
 use serde::Serialize;
 
 use crate::engine::NodeStats;

@@ -197,9 +197,9 @@ pub async fn diff(etcd: &Etcd, name: &str, path: &Path) -> Result<String, String
     Ok(gone.chain(comes.map(|line| format!("+ {}\n", line.text))).collect())
 }
 
-/// Names of all routers that have keys.
-async fn names(etcd: &Etcd) -> Result<BTreeSet<String>, Problem> {
-    let (desired, shown) = (etcd.all("routers/", false).await?, etcd.all("status/", false).await?);
+/// Names of all routers that have keys, or a state.
+async fn names(etcd: &Etcd, shown: &Records) -> Result<BTreeSet<String>, Problem> {
+    let desired = etcd.all("routers/", false).await?;
     let keys = desired.keys().chain(shown.keys());
     Ok(keys.filter_map(|key| key.split('/').nth(1)).map(str::to_owned).collect())
 }
@@ -209,15 +209,19 @@ async fn names(etcd: &Etcd) -> Result<BTreeSet<String>, Problem> {
 /// # Errors
 /// The store's.
 pub async fn status(etcd: &Etcd, only: Option<&str>) -> Result<String, String> {
-    let names = match only {
-        Some(only) => BTreeSet::from([only.to_owned()]),
-        None => names(etcd).await.map_err(store)?,
+    let one = |key: String| async move {
+        etcd.range(&key, false, (None, 1)).await.map(|found| found.records).map_err(store)
     };
-    let shown = etcd.all("status/", true).await.map_err(store)?;
+    let (names, shown) = match only {
+        Some(only) => (BTreeSet::from([only.to_owned()]), one(format!("status/{only}")).await?),
+        None => {
+            let shown = etcd.all("status/", true).await.map_err(store)?;
+            (names(etcd, &shown).await.map_err(store)?, shown)
+        }
+    };
     let mut out = String::new();
     for name in &names {
-        let key = format!("routers/{name}/desired");
-        let desired = etcd.range(&key, false, (None, 1)).await.map_err(store)?.records;
+        let desired = one(format!("routers/{name}/desired")).await?;
         let record = shown.get(&format!("status/{name}"));
         if desired.is_empty() && record.is_none() && only.is_some() {
             continue;

@@ -1,12 +1,12 @@
 //! Properties of every command of the daemon.
 
-use infra::order::Order;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
 use control::cli::{Candidate, Cli, Reply};
 use control::config::Config;
+use infra::order::Order;
 use net::{Assembly, Router};
 use rustix::fs::inotify;
 use serde_json::Value;

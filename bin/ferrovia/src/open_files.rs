@@ -1,10 +1,10 @@
 //! `show unix files`: the descriptors that the process has open.
 
-use infra::order::Order;
 use std::fmt;
 use std::fs;
 
 use control::cli::{Cli, Command, Output};
+use infra::order::Order;
 use net::Router;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! `show api …`, and `binary-api`: any message as a command.
 
-use infra::order::Order;
 use std::fmt::Write as _;
 
+use infra::order::Order;
 use serde_json::{Map, Value, json};
 
 use super::clients::{Clients, Status};

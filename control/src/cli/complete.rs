@@ -1,8 +1,8 @@
 //! Help and completion: the words that may come next on a line.
 
-use infra::order::Order;
 use std::fmt;
 
+use infra::order::Order;
 use serde::Serialize;
 
 use super::command::Entry;

@@ -233,6 +233,10 @@ pub struct Joining {
 }
 
 impl Joining {
+    /// Whether the last command continues.
+    pub fn is_continued(self) -> bool {
+        self.is_continued
+    }
     /// Takes a line of a command; true when the command continues with the next one. A line that
     /// begins a command and is a comment never does.
     pub fn take(&mut self, line: &str) -> bool {

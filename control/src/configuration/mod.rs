@@ -6,10 +6,10 @@
 mod hash;
 pub mod undo;
 
-use infra::order::Order;
 use std::any::Any;
 use std::fmt;
 
+use infra::order::Order;
 use serde::Serialize;
 
 use crate::cli::{Cli, Command, Error, Line, Output, Print, Step, Task};

@@ -12,7 +12,6 @@ pub mod output;
 pub mod serving;
 pub mod turn;
 
-use infra::order::Order;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,6 +21,7 @@ use std::thread::JoinHandle;
 
 use control::cli::{Arguments, Error};
 use control::socket::elsewhere;
+use infra::order::Order;
 use net::{InterfaceIndex, Router};
 
 use crate::virtio_header::Unfit;

@@ -1,10 +1,10 @@
 //! `show memif`.
 #![forbid(unsafe_code)]
 
-use infra::order::Order;
 use std::fmt;
 
 use control::cli::{Cli, Command, Error, Output};
+use infra::order::Order;
 use net::{InterfaceIndex, Router};
 use serde::Serialize;
 

@@ -1,10 +1,11 @@
 //! The kernel's list of devices.
 
-use infra::order::Order;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+
+use infra::order::Order;
 
 use crate::host::names_in;
 

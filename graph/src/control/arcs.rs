@@ -4,8 +4,9 @@
 //! A feature is on for an interface while its own switch is, or while others require it: these are
 //! counted, so that none of them switches it off for another.
 
-use infra::order::Order;
 use std::collections::HashMap;
+
+use infra::order::Order;
 
 use super::BuildError;
 use super::spec::{Engine, NodeIndex, Target};

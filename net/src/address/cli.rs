@@ -1,10 +1,10 @@
 //! Commands about addresses of interfaces.
 
-use infra::order::Order;
 use std::str::FromStr;
 
 use control::cli::{Args, Cli, Command, Error, Line, Output, Print, Word};
 use control::configuration::Stage;
+use infra::order::Order;
 use wire::Prefix;
 use wire::prefix::InvalidPrefix;
 

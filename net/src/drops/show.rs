@@ -4,12 +4,12 @@
 //! packets before they have a buffer, and those that an ICMP error answers are not dropped. Both
 //! are shown, apart.
 
-use infra::order::Order;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use control::cli::{Cli, Command, Error, Output, hex};
 use graph::{CounterText, NodeIndex};
+use infra::order::Order;
 use serde::Serialize;
 
 use super::nodes::Drop;

@@ -1,12 +1,12 @@
 //! `show energy`: the use of time by data-plane threads, and the energy of the processor's packages
 //! if the system reports it (`/sys/class/powercap`).
 
-use infra::order::Order;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use control::cli::{Cli, Command, Output};
+use infra::order::Order;
 use serde::Serialize;
 
 use crate::router::Router;

@@ -1,9 +1,9 @@
 //! `show features` and `show interface features`: what is on the arcs.
 
-use infra::order::Order;
 use std::fmt;
 
 use control::cli::{Command, Error, Output, Word};
+use infra::order::Order;
 use serde::Serialize;
 
 use crate::interface::{InterfaceIndex, find};

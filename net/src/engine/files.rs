@@ -1,11 +1,11 @@
 //! `show files` and `show unix errors`: the process in its system.
 
-use infra::order::Order;
 use std::fmt;
 use std::fs;
 
 use control::cli::{Cli, Command, Error, Output};
 use control::log::Level;
+use infra::order::Order;
 use serde::Serialize;
 
 use crate::router::Router;

@@ -1,6 +1,5 @@
 //! `show node` and `show vlib graph`: the nodes and what leads where.
 
-use infra::order::Order;
 use std::fmt;
 use std::io::Write;
 
@@ -9,6 +8,7 @@ use control::private_file;
 use graph::show::{EdgeCount, GraphRows, NodeDetail, state_text};
 use graph::{InputState, NodeIndex};
 use infra::cpu::Variant;
+use infra::order::Order;
 use serde::Serialize;
 
 use super::no_answer;

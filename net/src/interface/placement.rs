@@ -1,6 +1,5 @@
 //! Commands about receive queues: which thread serves them, and when they are looked at.
 
-use infra::order::Order;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -8,6 +7,7 @@ use control::cli::{Cli, Command, Error, Output, Print, Words};
 use control::config::CpuList;
 use control::configuration::Lines;
 use graph::InputState;
+use infra::order::Order;
 use serde::Serialize;
 
 use super::InterfaceIndex;

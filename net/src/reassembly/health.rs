@@ -2,8 +2,9 @@
 //! incomplete.
 #![forbid(unsafe_code)]
 
-use infra::order::Order;
 use std::collections::HashMap;
+
+use infra::order::Order;
 
 use super::place::PLACES;
 use crate::health::{Check, Findings, Lately, Severity};

@@ -1,10 +1,10 @@
 //! `show statistics segment`.
 
-use infra::order::Order;
 use std::fmt;
 
 use control::cli::{Args, Cli, Command, Error, Output};
 use control::stats::{Segment, Value};
+use infra::order::Order;
 use serde::Serialize;
 
 use crate::router::Router;

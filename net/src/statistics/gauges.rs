@@ -2,11 +2,11 @@
 //! Features add theirs to [`Router::gauges`]. It is collected in parts, so that no part occupies
 //! the control thread for long, and only while it is being read.
 
-use infra::order::Order;
 use std::time::Duration;
 
 use control::process::{Event, Wake};
 use control::stats::gauges::Gauges;
+use infra::order::Order;
 
 use crate::engine::Program;
 use crate::health::{Check, Finding, Severity, When};

@@ -1,10 +1,10 @@
 //! Tunnels as `show` commands list them.
 
-use infra::order::Order;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use control::cli::Output;
+use infra::order::Order;
 use serde::Serialize;
 
 use super::{Kind, Outer, Tunnel};

@@ -340,17 +340,19 @@ pub fn check(router: &Router, files: &[(String, String)]) -> Result<(), String> 
 /// while its braces are open; `#` at the beginning of a line is a comment.
 pub fn commands(text: &str) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
-    let (mut is_open, mut joining) = (false, Joining::default());
+    let mut joining = Joining::default();
     // Some editors put a byte order mark before a text.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (at, line) in text.lines().enumerate() {
-        if is_open && let Some((_, command)) = all.last_mut() {
+        if joining.is_continued()
+            && let Some((_, command)) = all.last_mut()
+        {
             command.push('\n');
             command.push_str(line);
-            is_open = joining.take(line);
+            joining.take(line);
         } else if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
             all.push((at + 1, line.to_owned()));
-            is_open = joining.take(line);
+            joining.take(line);
         }
     }
     all

@@ -5,12 +5,12 @@
 //! lengths, and whether they match protocol and ports. There is a table for each shape; other
 //! policies are searched linearly.
 
-use infra::order::Order;
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use infra::order::Order;
 
 use super::spd::{Flow, Policy, Rule};
 

@@ -1,10 +1,10 @@
 //! `api trace …` and what shows its files.
 
-use infra::order::Order;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use infra::order::Order;
 use serde_json::{Value, json};
 
 use super::super::clients::Clients;

@@ -1,9 +1,9 @@
 //! Sessions and statistics for display.
 
-use infra::order::Order;
 use std::net::SocketAddr;
 
 use graph::NoAnswer;
+use infra::order::Order;
 use net::Router;
 use serde::Serialize;
 use tcp_machine::{Counters, State};

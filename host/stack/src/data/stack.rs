@@ -1,10 +1,10 @@
 //! Access to the stack's state of each thread, for nodes and the control thread.
 
-use infra::order::Order;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use graph::{Engine, NoAnswer};
+use infra::order::Order;
 use infra::rcu::{Epoch, Reader};
 use infra::table::exact::{Change, ExactReader, Missed};
 use net::fib::TableIndex;

@@ -1,10 +1,10 @@
 //! `show fib ...` and `show load-balance`: what routes are made of, shared by many of them.
 
-use infra::order::Order;
 use std::fmt;
 use std::mem::size_of;
 
 use control::cli::{Cli, Command, Error, Output, Step, Task};
+use infra::order::Order;
 use serde::Serialize;
 
 use super::render;
