@@ -10,7 +10,9 @@ pub use std::time::Duration;
 pub use std::{fmt, io};
 
 pub use control::api::{Api, Message, Retval, Text};
-pub use control::cli::{Args, Arguments, Cli, Command, Error, Line, Output, Print, Value, Words};
+pub use control::cli::{
+    Args, Arguments, Cli, Command, Error, Line, Output, Print, Value, Words, centred, in_columns,
+};
 pub use control::configuration::{Lines, Stage};
 pub use control::feature::{Refusal, Refused};
 pub use control::process::Wake;

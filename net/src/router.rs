@@ -296,8 +296,7 @@ impl Router {
     pub fn collect(&self) -> Collection<Self> {
         Collection::new(self, |router| &router.configured)
     }
-    /// Whether the router only tries a configuration: nothing outside it is opened, made or
-    /// removed.
+    /// Whether the router only tries a configuration: nothing outside it changes.
     pub fn is_trial(&self) -> bool {
         self.state::<Trial>().is_some()
     }

@@ -65,7 +65,16 @@ fn paths_come_and_go_one_by_one() {
     assert!(b.attempt("abf policy del id 1 acl 0 via 10.0.1.9 pg1").is_err());
     run(&mut b, "abf policy del id 1 acl 0 via 10.0.1.2 pg1");
     assert_eq!(paths(&b), [1]);
-    assert!(run(&mut b, "show abf policy").contains("10.0.1.3"));
+    let shown = run(&mut b, "show abf policy");
+    assert!(shown.starts_with("abf:[0]: policy:1 acl:0\n     path-list:["), "{shown}");
+    assert!(shown.contains("attached-nexthop:  ") && shown.contains("\n        10.0.1.3 pg1\n"));
+    run(&mut b, "abf attach ip4 policy 1 priority 7 pg0");
+    let shown = run(&mut b, "show abf attach pg0");
+    let head =
+        "ipv4:\n abf-interface-attach: policy:1 priority:7\n  [@3]: arp-ipv4: via 10.0.1.3 pg1";
+    assert!(shown.starts_with(head), "{shown}");
+    assert!(run(&mut b, "show abf attach").starts_with("pg0 ipv4:\n"));
+    run(&mut b, "abf attach ip4 del policy 1 pg0");
     run(&mut b, "abf policy del id 1 acl 0 via 10.0.1.3 pg1");
     assert_eq!(paths(&b), [0usize; 0]);
 }

@@ -165,7 +165,7 @@ fn flags_types_and_codes_count() {
         &mut bench,
         "set acl-plugin acl permit src 0.0.0.0/0 dst 0.0.0.0/0 proto 6 tcpflags 2 mask 18, permit src \
          0.0.0.0/0 dst 0.0.0.0/0 proto 1 sport 8 dport 0, permit src ::/0 dst ::/0 proto 58 sport \
-         128-129",
+         128 -129",
     );
     let list = |bench: &mut Bench, packet: &[u8]| {
         bench.control(|r| {
@@ -397,7 +397,10 @@ fn macip_lists_let_pairs_of_addresses_in() {
             "{frame:x?}"
         );
     }
-    assert!(run(&mut bench, "show acl-plugin macip acl").contains("rule 0: deny ip 10.0.0.9/32"));
+    assert!(
+        run(&mut bench, "show acl-plugin macip acl")
+            .contains("rule 0: ipv4 action 0 ip 10.0.0.9/32 mac ")
+    );
     run(&mut bench, "delete acl-plugin macip acl index 0");
     assert_eq!(bench.router.setting::<MacIp>(bench.pg0), MacIp(None));
     assert_eq!(bridged(&mut bench, &[ip(1, "10.0.0.9")]), 1);
@@ -773,11 +776,16 @@ fn words_may_stand_in_any_order_and_those_of_the_original_are_taken() {
         let said = run(&mut bench, line);
         assert!(said.is_empty() || said.starts_with("ACL index:0"), "{line}: {said}");
     }
+    let shown = run(&mut bench, "show acl-plugin interface sw_if_index 1 acl");
+    let ports = "sport 0-65535 dport 0-65535";
+    let rule = format!("permit src 10.0.0.0/8 dst 0.0.0.0/0 proto 6 {ports} tcpflags 2 mask 18\n");
+    assert!(shown.contains(&rule), "{shown}");
+    let rule = format!("permit+reflect src 0.0.0.0/0 dst 0.0.0.0/0 proto 17 {ports}\n");
+    assert!(shown.contains(&rule), "{shown}");
     let shown = run(&mut bench, "show acl-plugin interface sw_if_index 1 detail");
-    assert!(shown.contains("permit src 10.0.0.0/8 dst 0.0.0.0/0 proto 6 tcpflags 2 mask 18"));
-    assert!(shown.contains("permit+reflect src 0.0.0.0/0 dst 0.0.0.0/0 proto 17"), "{shown}");
+    assert!(shown.ends_with(" input lookup context index: 0\n  output lookup context index: -1\n"));
     let shown = run(&mut bench, "show acl-plugin macip acl");
-    assert!(shown.contains("permit ip 10.0.0.2/32 mac 02:00:00:00:00:01 mask ff:"), "{shown}");
+    assert!(shown.contains("action 1 ip 10.0.0.2/32 mac 02:00:00:00:00:01 mask ff:"), "{shown}");
     for (line, why) in [
         ("set acl-plugin acl action 3 proto 6", "invalid action `3 proto 6'"),
         ("set acl-plugin acl proto 6", "expected permit, deny or permit+reflect"),

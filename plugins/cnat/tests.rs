@@ -98,7 +98,7 @@ fn bench(lines: &[String]) -> Bench {
 
 fn service(plan: &Plan, protocol: &str, more: &str) -> String {
     let Plan { service, backends: [backend, _], .. } = plan;
-    format!("cnat translation add proto {protocol} vip {service} 80 {more} to ->{backend} 8080")
+    format!("cnat translation add proto {protocol} vip {service} 80 {more} to 0->{backend} 8080")
 }
 
 fn parse(addr: &str) -> IpAddr {
@@ -323,7 +323,9 @@ fn the_last_hop_is_used_up_before_translation() {
         }
         let back = one(&mut b, false, &ask);
         assert_eq!(checked_error(&back), (parse(router), parse(client)));
-        assert_eq!(ends(&back[start(&back) + 8..]), (end(client, 1000), end(vip, 80)));
+        let quoted = &back[start(&back) + 8..];
+        assert_eq!(ends(quoted), (end(client, 1000), end(vip, 80)));
+        assert_eq!(quoted[if start(&ask) == 20 { 8 } else { 7 }], 0, "as it would be forwarded");
     }
 }
 

@@ -169,7 +169,9 @@ fn clients_configure_it_and_hear_the_outcome() {
         let rows = local.dump(router, &Ip6DadDump {});
         let row = (rows[0].enabled, rows[0].dad_transmits, rows[0].dad_retransmit_delay);
         assert_eq!(row, (true, 3, 0.5));
-        local.call(router, &WantIp6DadEvents { enable_disable: true, pid: 7 }).unwrap();
+        for _ in 0..2 {
+            local.call(router, &WantIp6DadEvents { enable_disable: true, pid: 7 }).unwrap();
+        }
         router.add_address(pg1, format!("{NEW}/64").parse().unwrap()).unwrap();
         router.events.sender().send(Duplicate { interface: pg1, addr: ip6(NEW) });
         router.handle_events();

@@ -84,6 +84,7 @@ fn sessions_end_by_name_and_with_their_map_and_what_is_refused_changes_nothing()
     let sessions = |b: &mut Bench| b.cli("show det44 sessions").lines().count() - 1;
     pass(&mut b, pg0, &[udp(end("10.0.0.2", 4000), server)]);
     assert_eq!(sessions(&mut b), 1);
+    assert!(b.cli("show det44 sessions").contains(" state: udp-active expire: "));
     assert_eq!(b.cli("det44 close session in 10.0.0.2:4000 10.0.1.2:53"), "");
     assert_eq!(sessions(&mut b), 0);
     for line in [

@@ -10,6 +10,8 @@ use net::testing::{Rig, whole};
 use net::tunnel::testing::*;
 use wire::MacAddr;
 use wire::dhcp::{Entry, Header, find, kind, kind_of, message, option, read};
+use wire::ethernet::{self, EtherType};
+use zerocopy::IntoBytes;
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 /// Bytes in front of a message, with Ethernet.
@@ -93,7 +95,10 @@ fn bind(rig: &mut Rig, seconds: u32) {
     assert_eq!(find(options, option::REQUESTED_ADDRESS), Some(&LEASED[..]));
     assert_eq!(find(options, option::SERVER_ID), Some(&[10, 7, 0, 1][..]));
     receive(rig, "pg2", &ack(&request, seconds));
-    assert!(rig.run("show dhcp client").contains("state BOUND addr 10.7.0.9/24 gw 10.7.0.1"));
+    assert!(
+        rig.run("show dhcp client")
+            .contains("state DHCP_BOUND installed 1 addr 10.7.0.9/24 gw 10.7.0.1")
+    );
 }
 
 #[test]
@@ -105,6 +110,19 @@ fn a_client_gets_an_address_and_a_router_and_gives_them_up() {
     rig.set("set dhcp client del intfc pg2");
     assert!(!rig.run("show ip fib").contains("10.7.0"));
     assert!(!rig.run("show configuration").contains("dhcp"));
+}
+
+#[test]
+fn a_client_without_an_identifier_is_known_by_its_mac_address() {
+    let mut rig = bench();
+    rig.set("set dhcp client intfc pg2");
+    let frames = settle_all(&mut rig);
+    let discover = messages(&frames).remove(0);
+    let id = [&[0][..], MAC.to_string().as_bytes()].concat();
+    assert_eq!(find(read(&discover).unwrap().1, option::CLIENT_ID), Some(&id[..]));
+    let hops = frames.iter().find(|frame| frame.get(23) == Some(&17)).map(|frame| frame[22]);
+    assert_eq!(hops, Some(128));
+    assert!(!rig.run("show configuration").contains("client-id"));
 }
 
 #[test]
@@ -127,8 +145,35 @@ fn answers_from_afar_have_the_number_of_the_exchange() {
     {
         assert!(messages(&receive(&mut rig, "pg2", &packet)).is_empty());
     }
-    let request = messages(&receive(&mut rig, "pg2", &changed(67, [255; 4], false))).remove(0);
+    let server = MacAddr([2, 0, 0, 0, 0, 9]);
+    let sent = receive_from(&mut rig, server, &changed(67, [255; 4], false));
+    let request = messages(&sent).remove(0);
     assert_eq!(kind_of(read(&request).unwrap().1), Some(kind::REQUEST));
+    // Only the neighbour whose offer was taken may leave the number out.
+    let mut unnumbered = ack(&request, 100);
+    unnumbered[32..36].fill(0);
+    let unnumbered = net::testing::packets::changed4(unnumbered, |header| header.dst = LEASED);
+    for (last, is_bound) in [(8, false), (9, true)] {
+        let from = MacAddr([2, 0, 0, 0, 0, last]);
+        receive_from(&mut rig, from, &unnumbered);
+        let shown = rig.run("show dhcp client");
+        assert_eq!(shown.contains("state DHCP_BOUND"), is_bound, "{shown}");
+    }
+}
+
+/// The same as [`receive`] on pg2, in a frame from a neighbour.
+fn receive_from(rig: &mut Rig, from: MacAddr, packet: &[u8]) -> Vec<Vec<u8>> {
+    let rx = rig.interface("pg2").0;
+    let header = ethernet::Header::new(MAC, from, EtherType::IP4);
+    let frame = [header.as_bytes(), packet].concat();
+    let mut all = sent(&rig.graph.send("ip4-input", &[frame], move |p| {
+        p.set_rx(rx);
+        let l2 = p.offset();
+        p.set_l2_offset(l2);
+        p.advance(size_of::<ethernet::Header>());
+    }));
+    all.extend(settle_all(rig));
+    all
 }
 
 #[test]
@@ -182,7 +227,7 @@ fn a_renewal_is_for_the_server_and_from_t2_on_for_any() {
     let more = ack(&sent.last().unwrap().2, 3600);
     receive(&mut rig, "pg2", &more);
     assert!(wait(&mut rig, 1700.0).is_empty());
-    assert!(rig.run("show dhcp client").contains("BOUND addr 10.7.0.9/24"));
+    assert!(rig.run("show dhcp client").contains("BOUND installed 1 addr 10.7.0.9/24"));
 }
 
 #[test]
@@ -197,7 +242,7 @@ fn a_renewal_that_is_lost_is_repeated_soon_and_another_server_may_answer() {
     let last = wait(&mut rig, 4.1);
     assert!(wait(&mut rig, 59.0).is_empty(), "later ones are rare");
     receive(&mut rig, "pg2", &of_another(&last[0].1, kind::ACK, [10, 7, 0, 77]));
-    assert!(rig.run("show dhcp client").contains("BOUND addr 10.7.0.77/"));
+    assert!(rig.run("show dhcp client").contains("BOUND installed 1 addr 10.7.0.77/"));
 }
 
 #[test]
@@ -223,7 +268,7 @@ fn classless_routes_and_an_mtu_are_asked_for_and_used() {
         (option::CLASSLESS_ROUTES, &second),
     ];
     receive(&mut rig, "pg2", &answer(&request, kind::ACK, LEASED, &given));
-    assert!(rig.run("show dhcp client").contains("BOUND addr 10.7.0.9/24 gw 10.9.9.9"));
+    assert!(rig.run("show dhcp client").contains("BOUND installed 1 addr 10.7.0.9/24 gw 10.9.9.9"));
     let default = rig.run("show ip fib 0.0.0.0/0");
     assert!(default.contains("10.9.9.9") && !default.contains("10.7.0.1"), "{default}");
     assert!(rig.run("show ip fib 192.168.16.0/20").contains("10.7.0.2"));
@@ -260,7 +305,7 @@ fn an_address_that_cannot_be_used_is_declined_and_asked_for_later() {
         assert_eq!(find(options, option::SERVER_ID), Some(&[10, 7, 0, 1][..]));
         assert_eq!(find(options, option::PARAMETERS), None);
         let shown = rig.run("show dhcp client");
-        let said = "DISCOVER no address declined 10.7.0.9: conflicts with 10.7.0.7/24";
+        let said = "state DHCP_DISCOVER installed 0 no address declined 10.7.0.9: conflicts with 10.7.0.7/24";
         assert!(shown.contains(said), "{shown}");
         assert!(wait(&mut rig, 9.5).is_empty(), "it waits ten seconds");
         rig.set("set interface state pg2 down");
@@ -522,7 +567,8 @@ fn a_client_heeds_only_the_server_that_it_asked_and_only_then() {
         assert!(!rig.run("show dhcp client").contains("BOUND"));
     }
     receive(&mut rig, "pg2", &ack(&request, 100));
-    let is_bound = |rig: &mut Rig| rig.run("show dhcp client").contains("BOUND addr 10.7.0.9/24");
+    let is_bound =
+        |rig: &mut Rig| rig.run("show dhcp client").contains("BOUND installed 1 addr 10.7.0.9/24");
     assert!(is_bound(&mut rig));
     for unasked in [
         answer(&request, kind::NAK, [0; 4], &[]),

@@ -15,7 +15,7 @@ use wire::{Protocol, checksum, ip6};
 use zerocopy::IntoBytes;
 
 /// Bytes in front of a message, with Ethernet.
-const FRONT: usize = 62;
+pub(super) const FRONT: usize = 62;
 pub(super) const SERVER: &[u8] = b"\0\x03\0\x01server";
 pub(super) const OWN: &str = "fe80::ff:fe00:2";
 
@@ -296,6 +296,8 @@ fn addresses_are_made_of_prefixes() {
     assert!(rig.run("show ip6 addresses").contains("address 2001:db8:aa00:1::7/64"));
     assert!(rig.run("show interface address pg1").contains("2001:db8:aa00:1::7/64"));
     assert!(!rig.run("show interface address pg0").contains("::7/64"), "of another group");
+    // What is not used does not go back to the provider (RFC 7084 WPD-5).
+    assert!(rig.run("show ip6 fib 2001:db8:aa00:99::1").contains("unreach"));
     wait(&mut rig, 61.0);
     assert!(rig.run("show interface address pg1").contains("2001:db8:bb00:1::7/64"), "preferred");
     let configuration = rig.run("show configuration");
@@ -304,6 +306,7 @@ fn addresses_are_made_of_prefixes() {
     assert!(!configuration.contains("bb00"));
     wait(&mut rig, 250.0);
     assert!(!rig.run("show interface address pg1").contains("::7/64"), "all have ended");
+    assert!(!rig.run("show ip6 fib").contains("2001:db8:aa00"));
     rig.set("set ip6 address pg1 prefix group wan ::1:0:0:0:7/64 del");
     rig.set("set ip6 address pg0 prefix group lan ::7/64 del");
     rig.set("dhcp6 pd client pg2 disable");

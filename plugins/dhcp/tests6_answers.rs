@@ -1,7 +1,12 @@
 //! Answers that clients over IPv6 take, ignore or decline.
 
+use std::net::Ipv6Addr;
+
 use dhcp::{Dhcp6ClientsEnableDisable, Dhcp6PdReplyEvent, Dhcpv6MsgType, WantDhcp6PdReplyEvents};
-use wire::dhcp6::{INFINITE, Lease, kind, option};
+use net::testing::Rig;
+use wire::dhcp6::{Header, INFINITE, Lease, kind, option};
+use wire::{Protocol, checksum, ip6};
+use zerocopy::IntoBytes;
 
 use super::dhcp6::*;
 
@@ -153,5 +158,51 @@ fn answers_from_beyond_the_link_are_not_taken() {
             router.handle_events();
             assert_eq!(talker.events::<Dhcp6PdReplyEvent>().len(), count, "{to}");
         });
+    }
+}
+
+/// A datagram to an address of ours, received on pg0 or pg1; the frames sent then.
+fn datagram(rig: &mut Rig, on: &str, ends: [(&str, u16); 2], message: &[u8]) -> Vec<Vec<u8>> {
+    let [(src, from), (dst, to)] = ends;
+    let [src, dst]: [Ipv6Addr; 2] = [src, dst].map(|addr| addr.parse().unwrap());
+    let len = (8 + message.len()) as u16;
+    let mut udp = wire::udp::Header::new(from, to, len);
+    let sum = checksum::ip6_pseudo(src.octets(), dst.octets(), Protocol::UDP, len.into());
+    udp.checksum = sum.add_bytes(udp.as_bytes()).add_bytes(message).udp_checksum();
+    let ip = ip6::Header::new(src, dst, Protocol::UDP, len);
+    let packet = [ip.as_bytes(), udp.as_bytes(), message].concat();
+    let rx = rig.interface(on).0;
+    let mut out = rig.graph.send("ip6-input", &[packet], move |p| p.set_rx(rx));
+    rig.control(|router| router.run_due());
+    out.append(&mut rig.graph.run());
+    out.retain(|c| c.at == "sent" && c.bytes.get(20) == Some(&17));
+    out.into_iter().map(|c| c.bytes).collect()
+}
+
+#[test]
+fn servers_answer_a_relay_at_the_port_of_relays_and_at_that_of_clients() {
+    let mut rig = bench();
+    rig.set("set dhcpv6 proxy server 2001:db8:1::2 src-address 2001:db8:1::1");
+    let solicit = Header { kind: kind::SOLICIT, transaction: [1, 2, 3] }.bytes();
+    let asked = [("fe80::9", 546), ("ff02::1:2", 547)];
+    let forward = datagram(&mut rig, "pg0", asked, &solicit).remove(0);
+    assert_eq!(forward[54..58], [2, 34, 2, 35], "from the port of clients to that of servers");
+    for (port, from_client, kinds) in [
+        (547, false, [kind::RELAY_REPLY, kind::ADVERTISE]),
+        (546, false, [kind::RELAY_REPLY, kind::ADVERTISE]),
+        (547, true, [kind::RELAY_REPLY, kind::RELAY_REPLY]),
+    ] {
+        // The reply to what was forwarded, to the client or to a relay in between.
+        let mut reply = forward[FRONT..].to_vec();
+        assert_eq!(reply[0], kind::RELAY_FORWARD);
+        let at = reply.windows(4).position(|bytes| bytes == solicit).unwrap();
+        (reply[0], reply[at]) = (kinds[0], kinds[1]);
+        let ends = [("2001:db8:1::2", 547), ("2001:db8:1::1", port)];
+        let answers = datagram(&mut rig, "pg1", ends, &reply);
+        assert_eq!(answers.len(), 1, "{port}");
+        assert_eq!(answers[0][38..54], asked[0].0.parse::<Ipv6Addr>().unwrap().octets());
+        let to = if from_client { [2, 35] } else { [2, 34] };
+        assert_eq!(answers[0][56..58], to, "{port}");
+        assert_eq!(answers[0][FRONT], kinds[1]);
     }
 }

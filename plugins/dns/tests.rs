@@ -118,6 +118,26 @@ fn names_of_the_operator_are_answered_at_once() {
 }
 
 #[test]
+fn only_clients_are_answered_where_there_are_any() {
+    let mut rig = bench();
+    assert_eq!(ask(&mut rig, "bozo.clown.org", kind::A).len(), 1);
+    rig.set("dns clients 10.9.0.1/16");
+    assert!(ask(&mut rig, "bozo.clown.org", kind::A).is_empty());
+    assert!(ask(&mut rig, "www.example", kind::A).is_empty(), "nobody is asked for a stranger");
+    rig.expect(&[
+        ("dns4-request", "DNS pkts from hosts that are not clients (dropped)", 2),
+        ("dns4-request", "DNS request pkts processed", 1),
+    ]);
+    rig.set("dns clients 10.0.0.0/24");
+    assert_eq!(ask(&mut rig, "bozo.clown.org", kind::A).len(), 1);
+    let configuration = rig.run("show configuration");
+    assert!(configuration.contains("dns clients 10.9.0.0/16\ndns clients 10.0.0.0/24\n"));
+    rig.set("dns clients 10.9.0.0/16 del\ndns clients 10.0.0.0/24 del");
+    assert_eq!(ask(&mut rig, "bozo.clown.org", kind::A).len(), 1);
+    assert!(rig.run("dns clients 10.9.0.0/16 del").contains("is not a network of clients"));
+}
+
+#[test]
 fn name_servers_are_asked_and_their_answers_remembered() {
     let mut rig = bench();
     let (asked, to, own) = only(&ask(&mut rig, "www.example", kind::A));

@@ -408,5 +408,5 @@ fn clients_set_and_list_what_is_probed() {
         flowprobe feature add-del pg1 l2 tx\n";
     assert_eq!(told, expected);
     assert_eq!(b.cli("show flowprobe feature"), " pg0 ip4 rx\n pg1 l2 tx\n");
-    assert_eq!(b.cli("show flowprobe params"), "record: l2 l3 active: 15 passive: 120\n");
+    assert_eq!(b.cli("show flowprobe params"), " l2 l3 active: 15 passive: 120\n");
 }

@@ -32,7 +32,13 @@ fn frames_travel_both_ways() {
         let mut with_options = HEADER.to_vec();
         with_options[0] = 2;
         with_options.extend([9; 8]);
-        for header in [&HEADER[..], &with_options] {
+        // Options may be critical, and none is: the second has type 9 and one word of data.
+        let mut none_critical = HEADER.to_vec();
+        (none_critical[0], none_critical[1]) = (3, 0x40);
+        none_critical.extend([9, 9, 9, 0, 9, 9, 9, 1, 0x80, 0x80, 0x80, 0x80]);
+        let mut critical = none_critical.clone();
+        critical[14] = 0x89;
+        for header in [&HEADER[..], &with_options, &none_critical] {
             let data = [header, FRAME].concat();
             let out = send(&mut rig, at, &[datagram(far, own, PORT, &data, false)]);
             assert_eq!((out[0].at.as_str(), out[0].bytes.as_slice()), ("ethernet-input", FRAME));
@@ -40,14 +46,14 @@ fn frames_travel_both_ways() {
             rig.expect(&[(node, "good packets decapsulated", 1)]);
         }
         let with = |at: usize, byte| {
-            let mut header = HEADER;
+            let mut header = HEADER.to_vec();
             header[at] = byte;
             header
         };
         for (header, why) in [
             (with(0, 63), "packets with invalid options length"),
             (with(0, 0x40), "packets with bad flags field in geneve header"),
-            (with(1, 0x40), "packets with bad flags field in geneve header"),
+            (critical, "packets with bad flags field in geneve header"),
             (with(2, 9), "packets with bad flags field in geneve header"),
             (with(6, 78), "no such tunnel packets"),
         ] {
@@ -64,7 +70,7 @@ fn commands_make_show_and_delete_tunnels() {
     make(&mut rig, ("10.0.1.1", "20.0.0.1"), "l3-mode");
     let index = rig.interface("geneve_tunnel0").0;
     let shown = format!(
-        "[0] lcl 10.0.1.1 rmt 20.0.0.1 vni 77 fib-idx 0 sw-if-idx {index} decap-next-ip \
+        "[0] lcl 10.0.1.1 rmt 20.0.0.1 vni 77 fib-idx 0 sw-if-idx {index} decap-next-l2 \
              l3-mode 1\n"
     );
     assert_eq!(rig.run("show geneve tunnel"), shown);

@@ -51,7 +51,16 @@ fn it_is_off_until_it_is_asked_for_and_prints_itself() {
     b.set("http cli server appns web secret 7");
     b.set("http cli server uri http://::0/80 listener add");
     let shown = b.run("show session listeners tcp");
-    assert!(shown.contains("tcp://0.0.0.0:80") && shown.contains("tcp://[::]:80"), "{shown}");
+    let head = format!("{:<60}{:<24}\n", "Listener", "App");
+    assert!(shown.starts_with(&head) && shown.contains("[T] [::]:80->[::]:0 "), "{shown}");
+    assert!(shown.contains("[T] 0.0.0.0:80->0.0.0.0:0 "), "{shown}");
+    let sessions = b.run("show session verbose");
+    let head = "Connection                                                  State";
+    assert!(sessions.starts_with(head) && sessions.contains(" LISTEN "), "{sessions}");
+    let apps = b.run("show app");
+    assert!(apps.starts_with("Index     Name                Namespace "), "{apps}");
+    let servers = b.run("show app server");
+    assert!(servers.contains("[T] 0.0.0.0:80->0.0.0.0:0 "), "{servers}");
     let told = b.run("show configuration hs_apps secrets");
     assert!(told.contains("http cli server uri http://0.0.0.0/80 appns web secret 7"), "{told}");
     assert!(!b.run("show configuration hs_apps").contains('7'));

@@ -207,7 +207,7 @@ fn servers_are_added_and_removed_and_print_themselves() {
     let told = b.run("show configuration http_static");
     assert_eq!(told, format!("{main}\n{other}\n"));
     let shown = b.run("show session listeners tcp");
-    assert!(shown.contains("tcp://0.0.0.0:80") && shown.contains("tcp://[::]:81"), "{shown}");
+    assert!(shown.contains("[T] 0.0.0.0:80->") && shown.contains("[T] [::]:81->"), "{shown}");
     let shown = b.run("show http static server cache verbose");
     assert!(shown.contains("[0] http://0.0.0.0:80 www-root /tmp\n  max-age 5 s"), "{shown}");
     b.set("clear http static cache index 1");

@@ -259,6 +259,22 @@ fn a_group_has_a_bounded_number_of_sources() {
 }
 
 #[test]
+fn hosts_of_one_interface_do_not_take_the_room_of_others() {
+    let mut b = bench(&["igmp enable router pg0", "igmp enable router pg1"]);
+    let (pg0, pg1) = (b.pg0, b.pg1);
+    for n in 0..700 {
+        let sources: Vec<_> = (0..100).map(|m| format!("1.{}.{}.{m}", n / 100, n % 100)).collect();
+        let sources: Vec<_> = sources.iter().map(String::as_str).collect();
+        let group = Ipv4Addr::new(239, 9, 0, (n / 10) as u8);
+        b.receive(pg0, &[report(Allow, group, &sources)]);
+    }
+    let taken = heard(&mut b).len();
+    assert!(taken >= 1 << 15, "{taken}");
+    b.receive(pg1, &[report(Allow, GROUP, &["1.1.1.1"])]);
+    assert_eq!(heard(&mut b).len(), taken + 1);
+}
+
+#[test]
 fn a_proxy_joins_and_forwards_what_hosts_want() {
     let mut b = bench(&[
         "igmp enable host pg0",

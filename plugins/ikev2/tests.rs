@@ -60,8 +60,8 @@ fn profiles_are_shown_without_their_keys() {
     for part in [
         "profile p",
         "auth-method shared-key-mic auth data <hidden>",
-        "local id-type fqdn a.test",
-        "remote id-type ip4-addr 10.0.0.2",
+        "local id-type fqdn data a.test",
+        "remote id-type ip4-addr data 10.0.0.2",
         "local traffic-selector addr 10.1.0.0 - 10.1.0.255 port 0 - 65535 protocol 0",
         "responder pg0 10.0.0.2",
         "ike-crypto-alg aes-cbc-256 ike-integ-alg hmac-sha2-256-128",

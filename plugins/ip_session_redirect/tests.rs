@@ -57,6 +57,12 @@ fn packets_of_a_session_leave_by_its_paths_of_either_version() {
         for hop in hops {
             run(&mut b, &set(near, hop));
             assert_eq!(left(&mut b, &[to(near), to(near)]), 2, "{hop}");
+            let kind = if v == 4 { [8, 0] } else { [0x86, 0xdd] };
+            let (pg0, pg1) = (b.pg0, b.pg1);
+            let out = b.receive(pg0, &[to(near)]);
+            let kinds: Vec<_> =
+                out.iter().filter(|c| c.tx == pg1.0).map(|c| &c.bytes[12..14]).collect();
+            assert_eq!(kinds, [&kind[..]], "{hop}");
         }
         assert_eq!(all(&b.router, Some(0)).count(), 2);
         assert_eq!(all(&b.router, Some(1)).count(), 0);

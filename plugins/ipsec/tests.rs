@@ -398,8 +398,9 @@ fn packets_that_others_signed_are_let_through_once_and_only_as_they_were() {
             assert!(out.iter().all(|caught| caught.at != "sent"), "{why}: {out:?}");
             let moved = rig.graph.moved_counters();
             assert!(moved.contains(&(node.clone(), why, 1)), "{why}: {moved:?}");
-            let errors = rig.run("show ipsec sa");
-            assert!(errors.contains(&format!("{why}: 1")), "{errors}");
+            let errors = rig.run("show ipsec sa detail");
+            let said = if why == "integ_error" { "Integrity check failed" } else { TAIL };
+            assert!(errors.contains(&format!("\"{said}\":[packets:1]\n")), "{errors}");
         };
         for at in [header, header + 2, header + 13, travelled.len() - 1] {
             let mut packet = travelled.clone();
@@ -918,8 +919,9 @@ fn ciphers_have_the_names_of_associations_and_those_of_engines() {
         let key = "5a".repeat(cipher.key);
         let name = if id % 2 == 0 { cipher.name } else { cipher.sa_name };
         rig.set(&format!("ipsec sa add {id} spi {id} esp crypto-key {key} crypto-alg {name}"));
-        let shown = rig.run("show ipsec sa");
-        assert!(shown.contains(&format!("crypto alg {} integrity", cipher.sa_name)), "{shown}");
+        let shown = rig.run(&format!("show ipsec sa {}", id - 1));
+        let alg = format!("   crypto alg {} key [redacted]\n", cipher.sa_name);
+        assert!(shown.contains(&alg), "{shown}");
     }
     for name in [
         "aes-cbc-128",
@@ -945,6 +947,41 @@ fn ciphers_have_the_names_of_associations_and_those_of_engines() {
     assert!(said.contains("expected one of none, aes-cbc-128"), "{said}");
 }
 
+/// Text of the drop reason `no_tail_space`.
+const TAIL: &str = "no enough buffer tail space (dropped)";
+
+/// Two associations and a database as they are listed.
+const SAS: [&str; 2] = [
+    "[0] sa 1 (0x1) spi 9 (0x00000009) protocol:esp flags:[anti-replay tunnel inbound ]",
+    "[1] sa 2 (0x2) spi 8 (0x00000008) protocol:esp flags:[tunnel ]",
+];
+const SPD: &str = "spd 1
+ ip4-outbound:
+   [0] priority 5 action protect type ip4-outbound protocol any sa 2
+     local addr range 0.0.0.0 - 255.255.255.255 port range 0 - 65535
+     remote addr range 20.9.0.0 - 20.9.9.9 port range 0 - 65535
+     packets 0 bytes 0
+
+ ip6-outbound:
+
+ ip4-inbound-protect:
+
+ ip6-inbound-protect:
+
+ ip4-inbound-bypass:
+   [1] priority 4 action bypass type ip4-inbound-bypass protocol IPSEC_ESP
+     local addr range 0.0.0.0 - 255.255.255.255 port range 0 - 65535
+     remote addr range 0.0.0.0 - 255.255.255.255 port range 0 - 65535
+     packets 0 bytes 0
+
+ ip6-inbound-bypass:
+
+ ip4-inbound-discard:
+
+ ip6-inbound-discard:
+
+";
+
 #[test]
 fn words_of_commands_come_in_any_order() {
     let mut rig = rig();
@@ -966,11 +1003,27 @@ fn words_of_commands_come_in_any_order() {
         rig.set(line);
     }
     let shown = rig.run("show ipsec spd");
-    assert!(shown.contains("action protect sa 2 protocol any"), "{shown}");
-    let shown = rig.run("show ipsec spd bindings");
-    assert_eq!(shown, "spd 1\n interfaces: \n");
-    assert_eq!(rig.run("show ipsec sa detail"), rig.run("show ipsec sa"));
-    assert!(rig.run("show ipsec protect").contains("ipip0"));
+    assert_eq!(shown, SPD);
+    assert_eq!(rig.run("show ipsec spd bindings"), "SPD Bindings:\n");
+    rig.set("set interface ipsec spd pg1 1");
+    assert_eq!(rig.run("show ipsec spd bindings"), "SPD Bindings:\n  1 -> pg1\n");
+    rig.set("set interface ipsec spd pg1 1 del");
+    let [first, second] = SAS;
+    assert_eq!(rig.run("show ipsec sa"), format!("{first}\n{second}\n"));
+    let protect = format!("ipip0 flags:[none]\n output-sa:\n  {second}\n input-sa:\n  {first}\n");
+    assert_eq!(rig.run("show ipsec protect"), protect);
+    let keys = rig.run("show ipsec protect-hash");
+    assert_eq!(keys, "IPv4:\n remote:10.0.1.1 spi:9 (0x00000009) sa:1\nIPv6:\n");
+    let details = rig.run("show ipsec sa 0");
+    let head = format!("{first}\n   locks 2\n   salt 0x0\n   inbound thread-index:none\n");
+    assert!(details.starts_with(&head), "{details}");
+    let ones = "1".repeat(64);
+    assert!(details.contains(&format!("   window-size: 128\n   window: Bl <- {ones} Tl\n")));
+    let end =
+        "   UDP:[src:0 dst:0]\n   tx/rx:[packets:0 bytes:0]\n   SA errors:\n   \"packets lost\"";
+    assert!(details.contains(end), "{details}");
+    let tunnel = "   table-ID:0 [10.0.1.1->20.0.0.1] hop-limit:9 point-to-point CS0 [none]\n";
+    assert!(details.ends_with(tunnel), "{details}");
     rig.set("ipsec tunnel protect del ipip0");
     rig.set(
         "ipsec policy del spd 1 action protect sa 2 outbound remote-ip-range 20.9.0.0 - \

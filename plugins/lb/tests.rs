@@ -8,6 +8,7 @@ use control::api::types::{Address, AddressWithPrefix, Prefix};
 use lb::*;
 use net::testing::packets::{changed4, ip4, ip6, sum4, sum6};
 use net::testing::whole::{Bench, through};
+use sessions::Flow;
 use wire::Protocol;
 use zerocopy::IntoBytes;
 
@@ -127,6 +128,7 @@ fn packets_for_a_vip_go_to_its_servers_in_gre() {
                         let kind: &[u8] = if start(packet) == 20 { &[8, 0] } else { &[0x86, 0xdd] };
                         assert_eq!(out[at..at + 4], [&[0, 0], kind].concat());
                         assert_eq!(out[at + 4..], packet[..]);
+                        assert_eq!(if at == 20 { out[8] } else { out[7] }, 127, "hops");
                         let ((src, _), (dst, _)) = ends(out);
                         let own = if at == 20 { "39.40.41.42" } else { "2004::1" };
                         assert_eq!(src, own.parse::<IpAddr>().unwrap());
@@ -257,8 +259,11 @@ fn flows_keep_their_server_until_they_are_silent_flushed_or_the_server_goes() {
     assert_eq!(spread(&through(&mut b, false, &all)), all_at_first);
     b.wait(38.0);
     let shown = b.cli("show lb vips verbose");
-    assert!(shown.contains("  10.0.1.2 leaving weight 100 0 buckets 64 flows"), "{shown}");
-    assert!(shown.contains("  known flows: 64\n  first packets: 64\n"), "{shown}");
+    assert!(shown.contains("    10.0.1.2 weight:100 buckets:0 flows:64 removed\n"), "{shown}");
+    assert!(
+        shown.contains("    packet from existing sessions: 64\n    first session packet: 64\n"),
+        "{shown}"
+    );
     assert!(b.cli("lb as 90.0.0.0/8 10.0.1.2 del").contains("no server 10.0.1.2"));
     b.wait(10.0);
     let shown = b.cli("show lb vips verbose");
@@ -311,7 +316,28 @@ fn all_flows_of_a_source_may_go_to_one_server() {
         clients.map(|client| packet(Protocol::UDP, (&client, 1), ("90.0.0.7", 80))).collect();
     assert!(spread(&through(&mut b, false, &packets)).values().all(|count| *count > 16));
     let shown = b.cli("show lb vips verbose");
-    assert!(shown.contains("first packets: 4\n  untracked packets: 60"), "{shown}");
+    assert!(shown.contains("first session packet: 4\n    untracked packet: 60"), "{shown}");
+}
+
+#[test]
+fn nobody_can_say_which_flows_share_a_bucket() {
+    let mut b = bench(&[
+        "lb vip 90.0.0.0/8 encap l3dsr",
+        "lb as 90.0.0.0/8 10.0.1.2 10.0.1.3",
+        "lb conf buckets 1024",
+    ]);
+    // Flows whose hash that chooses the server ends in the same bits.
+    let hash = |port: u16| {
+        let ends = (([10, 0, 0, 2], port), ([90, 0, 0, 7], 80));
+        sessions::Key::hash(&Flow::new(ends.0, ends.1, Protocol::UDP, 0), 0x6d61_676c_6576)
+    };
+    let wanted = hash(1) % 1024;
+    let ports: Vec<u16> = (1..=u16::MAX).filter(|port| hash(*port) % 1024 == wanted).collect();
+    let forged = ports[..32].iter();
+    let forged = forged.map(|port| packet(Protocol::UDP, ("10.0.0.2", *port), ("90.0.0.7", 80)));
+    through(&mut b, false, &forged.collect::<Vec<_>>());
+    let shown = b.cli("show lb vips verbose");
+    assert!(shown.contains("first session packet: 32\n    untracked packet: 0"), "{shown}");
 }
 
 #[test]

@@ -90,6 +90,14 @@ fn packets_for_customers_are_put_into_ipv6_and_theirs_taken_out() {
     assert!(shown.contains("Encapsulated packets: 1 "), "{shown}");
     assert!(shown.contains("Decapsulated packets: 2 "), "{shown}");
     assert!(shown.contains("0 encap, 2 decap"), "{shown}");
+    for line in [
+        "MAP pre-resolve: IP6 next-hop: un-set, IP4 next-hop: un-set\n",
+        "security check: disabled, fragmented packet security check: disabled\n",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    let shown = b.run("show map domain counters");
+    assert!(shown.contains(" tag {[no-tag]} ip4-pfx ") && shown.contains("   TX: "), "{shown}");
 }
 
 #[test]
@@ -414,4 +422,17 @@ fn tags_of_several_words_are_in_the_configuration() {
 
 fn prefix6(addr: &str, len: u8) -> control::api::types::Ip6Prefix {
     control::api::types::Ip6Prefix { address: addr.parse().unwrap(), len }
+}
+
+#[test]
+fn customers_have_plain_addresses_where_those_outside_have_them() {
+    let mut b = bench(&T.replace("90ab:cdef::/64", "90ab:cdef::/96"), "map-t");
+    let (customer, outside) = ("2001:db8:1f0::c0a8:1", "1234:5678:90ab:cdef::a00:2");
+    let packet = tcp4(HOST4, "192.168.0.1", (0xabcd, 0xabcd), tcp::Flags::ACK);
+    let out = one(&mut b, false, &packet);
+    assert_eq!((&out[8..24], &out[24..40]), (&octets(outside)[..], &octets(customer)[..]));
+    let back = one(&mut b, true, &tcp6(customer, outside, (0xabcd, 80)));
+    assert_eq!(back[12..20], [192, 168, 0, 1, 10, 0, 0, 2]);
+    assert!(through(&mut b, true, &tcp6(CUSTOMER_T, outside, (0xabcd, 80))).is_empty());
+    b.expect(&[("ip6-map-t", "sec_check", 1)]);
 }

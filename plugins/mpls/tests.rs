@@ -299,6 +299,10 @@ fn explicit_nulls_and_tables_have_packets_looked_up() {
     }
     let out = bench.send("mpls-input", &[labelled(&[(1, 0, 9)], &four)]);
     assert!(out.is_empty(), "router alert");
+    for null in [0, 2] {
+        let out = bench.send("mpls-input", &[labelled(&[(null, 0, 9), (34, 0, 9)], &four)]);
+        assert_eq!((out.len(), &out[0].bytes[12..14]), (1, &[8, 0][..]), "{null} above 34");
+    }
 }
 
 #[test]
@@ -331,7 +335,12 @@ fn labels_lead_through_labels() {
         assert_eq!(bench.run(&format!("show mpls fib {word}")).unwrap(), summary);
     }
     let shown = bench.run("show mpls fib table 0 34").unwrap();
-    assert!(shown.contains("34:eos/21") && shown.contains("34:neos/20"), "{shown}");
+    assert!(shown.contains("34:eos/21 fib:0 index:") && shown.contains("34:neos/20"), "{shown}");
+    assert!(shown.contains(" refs:1 src-flags:added,contributing,active,\n"), "{shown}");
+    assert!(
+        shown.contains("\n forwarding:   mpls-eos-chain\n  [@0]: dpo-load-balance: "),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -493,7 +502,10 @@ fn tunnels_put_their_labels_outside_those_of_routes() {
     }
     bench.graph.run();
     let shown = bench.run("show mpls tunnel").unwrap();
-    assert_eq!(shown, "[@0] mpls-tunnel0: flags:none tag: paths:1\n");
+    let index = bench.interface("mpls-tunnel0").0;
+    let head =
+        format!("[@0] mpls-tunnel0: sw_if_index:{index} hw_if_index:{index} \n via:\n    via ");
+    assert!(shown.starts_with(&head), "{shown}");
     set(&mut bench, "mpls tunnel del mpls-tunnel0");
     assert!(bench.send("ip4-lookup", &[four("20.0.0.1")]).is_empty());
     let made = bench.run(

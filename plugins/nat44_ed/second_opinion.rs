@@ -246,10 +246,9 @@ fn reply(to: &[u8], is_error: bool, by: Option<&str>) -> Vec<u8> {
             bytes[33] = Flags::ACK.0 | if to[33] == Flags::SYN.0 { Flags::SYN.0 } else { 0 };
             summed(bytes)
         }
-        // No reply to those. An unsolicited reply from inside, or a packet to an unused address.
-        _ if back.starts_with("10.0.1.") => {
-            summed(ip4(&from, &back, Protocol::ICMP, &[0, 0, 0, 0, 0, 1, 0, 1]))
-        }
+        // No reply to those. A segment of no connection, or a packet to an unused address: an
+        // unsolicited reply from inside begins a session here, as in the original.
+        _ if back.starts_with("10.0.1.") => packet(What::Tcp(Flags::ACK), (&from, 9), (&back, 9)),
         _ => packet(What::Udp, (&from, 9), ("192.0.2.1", 9)),
     }
 }

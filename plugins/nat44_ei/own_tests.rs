@@ -7,5 +7,7 @@ mod cnat;
 mod nat44_ed;
 #[path = "tests.rs"]
 mod nat44_ei;
+#[path = "request_tests.rs"]
+mod nat44_requests;
 #[path = "../translation/tests.rs"]
 mod translation;

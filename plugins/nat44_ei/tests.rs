@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use infra::counter::{Counter, Rows};
-use nat44_ei::FEATURE;
+use nat44_ei::{FEATURE, Nat44EiUserDump, Nat44EiUserSessionV2Dump};
 use net::testing::whole::Bench;
 use proptest::prelude::*;
 use translation::ports::PortSet;
@@ -164,10 +164,12 @@ fn a_host_may_have_all_sessions_unless_told_otherwise() {
 fn addresses_outside_are_the_routers_own_while_there_is_an_interface_outside() {
     let mut b = bench(&["nat44 ei add address 10.0.1.50"]);
     is_the_routers_own(&mut b, "10.0.1.50", true);
+    b.set("nat44 ei add address 10.0.1.51");
     b.set("nat44 ei add static mapping tcp local 10.0.0.3 80 external 10.0.1.51 80");
     is_the_routers_own(&mut b, "10.0.1.51", true);
     assert!(b.cli("show ip fib 10.0.1.51/32").contains("10.0.1.51/32"));
     b.set("nat44 ei add static mapping tcp local 10.0.0.3 80 external 10.0.1.51 80 del");
+    b.set("nat44 ei add address 10.0.1.51 del");
     assert!(!b.cli("show ip fib 10.0.1.51/32").contains("10.0.1.51/32"));
     b.set("nat44 ei add address 10.0.1.50 del");
     is_the_routers_own(&mut b, "10.0.1.50", false);
@@ -288,6 +290,11 @@ fn collectors_hear_of_sessions_that_come_and_go() {
             && p.get(56..65) == Some(&[4, 10, 0, 0, 2, 192, 0, 2, 1])
     };
     assert_eq!(out.iter().filter(is_record).count(), 1, "{out:?}");
+    // Its template has eight fields: there is no far end.
+    let is_template =
+        |p: &&Vec<u8>| p[22..24] == 4739_u16.to_be_bytes() && p.get(44..46) == Some(&[0, 2]);
+    let counts: Vec<_> = out.iter().filter(is_template).map(|p| p[50..52].to_vec()).collect();
+    assert_eq!(counts, [[0, 8]]);
     let told = texts(&out);
     assert!(told.len() == 1 && told[0].contains(" APMADD [napmap "), "{told:?}");
     assert!(told[0].contains("ISADDR=\"10.0.0.2\" ISPORT=\"4000\""), "{told:?}");
@@ -359,6 +366,9 @@ fn a_standby_has_the_sessions_of_the_active_router_and_goes_on_with_them() {
     assert_eq!(sent.iter().map(|m| (m.len(), m[3])).collect::<Vec<_>>(), [(144, 3)]);
     let first = sent.remove(0);
     assert_eq!(first[..4], [1, 0, 0, 3]);
+    // Each has the far end of its first packet.
+    assert_eq!(first[12 + 16..12 + 20], [10, 0, 1, 2]);
+    assert_eq!(first[12 + 24..12 + 26], 53_u16.to_be_bytes());
     // The standby makes them, and says so.
     let acks = pass(&mut standby, pg0, &[message(other, own, &first)]);
     let mut acks = messages(&acks, other.1);
@@ -385,7 +395,9 @@ fn a_standby_has_the_sessions_of_the_active_router_and_goes_on_with_them() {
     pass(&mut standby, pg0, &[message(other, own, &refresh)]);
     sent_in(&mut standby, 0.1);
     let shown = standby.cli("show nat44 ei sessions detail");
-    assert!(shown.contains("last heard 0.") && shown.contains("total pkts 2"), "{shown}");
+    let heard = shown.lines().filter_map(|l| l.trim().strip_prefix("last heard "));
+    let heard: Vec<f64> = heard.map(|at| at.parse().unwrap()).collect();
+    assert!(heard[0] > heard[1] && shown.contains("total pkts 2"), "{shown}");
     assert_eq!(active.cli("nat44 ei del session in 10.0.0.2:2 udp"), "");
     assert_eq!(active.cli("nat44 ei ha flush"), "");
     let sent = messages(&sent_in(&mut active, 0.1), other.1);
@@ -438,6 +450,65 @@ fn a_standby_believes_its_peer_only_and_nothing_that_cannot_be() {
 }
 
 #[test]
+fn many_sessions_are_listed_and_ended_in_slices() {
+    let mut b = bench(&["nat44 ei add address 192.0.2.1"]);
+    let (pg0, server) = (b.pg0, end("10.0.1.2", 53));
+    for host in 2..202 {
+        let ports = (1..=25).map(|port| udp(end(&format!("10.0.0.{host}"), port), server));
+        pass(&mut b, pg0, &ports.collect::<Vec<_>>());
+    }
+    let count = |b: &mut Bench| -> usize {
+        let shown = b.cli("show nat44 ei sessions");
+        let counts = shown.lines().filter(|line| line.contains("dynamic translations"));
+        counts.map(|line| line.split(' ').nth(3).unwrap().parse::<usize>().unwrap()).sum()
+    };
+    assert_eq!(count(&mut b), 5000);
+    let users = b.talk(|local, router| local.dump(router, &Nat44EiUserDump {}));
+    assert_eq!(users.iter().map(|row| row.user.nsessions).sum::<u32>(), 5000);
+    let own = Nat44EiUserSessionV2Dump { ip_address: [10, 0, 0, 9].into(), vrf_id: 0 };
+    assert_eq!(b.talk(|local, router| local.dump(router, &own)).len(), 25);
+    // One request costs control a slice; the process does the rest.
+    b.set("clear nat44 ei sessions");
+    let left = count(&mut b);
+    assert!((1..5000).contains(&left), "{left}");
+    b.wait(0.1);
+    b.wait(0.1);
+    assert_eq!(count(&mut b), 0);
+    let gone = b.cli("nat44 ei del session in 10.0.0.9:1 udp");
+    assert!(gone.contains("no such"), "{gone}");
+}
+
+#[test]
+fn the_peer_does_not_end_or_replace_a_session_that_passes_packets_here() {
+    let [_, mut router] = pair();
+    let (own, peer) = (end("10.0.0.1", 12345), end("10.0.0.3", 12346));
+    let (pg0, server) = (router.pg0, end("10.0.1.2", 53));
+    let out = pass(&mut router, pg0, &[udp(end("10.0.0.2", 443), server)]);
+    let port = ends(&out[0])[0].1.to_be_bytes();
+    let change = |kind: u8, host: &str| {
+        let mut change = added(host, "192.0.2.1");
+        change[12] = kind;
+        change[26..28].copy_from_slice(&port);
+        change
+    };
+    let hosts = |b: &mut Bench, bytes: &[u8]| {
+        pass(b, pg0, &[message(peer, own, bytes)]);
+        sent_in(b, 0.1);
+        let shown = b.cli("show nat44 ei sessions");
+        ["10.0.0.2", "10.0.0.9"].map(|host| shown.contains(&format!("{host}: 1 dynamic")))
+    };
+    for kind in [1, 3] {
+        assert_eq!(hosts(&mut router, &change(kind, "10.0.0.9")), [true, false], "{kind}");
+    }
+    assert_eq!(hosts(&mut router, &change(2, "10.0.0.2")), [true, false], "the end of it");
+    // One that is silent gives way, and what the peer made is the peer's.
+    sent_in(&mut router, 31.0);
+    assert_eq!(hosts(&mut router, &change(1, "10.0.0.9")), [false, true]);
+    assert_eq!(hosts(&mut router, &change(1, "10.0.0.2")), [true, false]);
+    assert_eq!(hosts(&mut router, &change(2, "10.0.0.2")), [false, false]);
+}
+
+#[test]
 fn a_message_that_is_not_acknowledged_is_sent_again_three_times_and_then_missed() {
     let [mut active, _] = pair();
     let (own, other) = (end("10.0.0.1", 12345), end("10.0.0.3", 12346));
@@ -486,7 +557,7 @@ fn ends_of_a_pair_of_routers_are_checked_shown_and_printed() {
         assert!(printed.contains(line), "{printed}");
     }
     assert_eq!(b.cli("nat44 ei ha listener 0.0.0.0:0"), "");
-    assert!(b.cli("show nat44 ei ha").starts_with("LISTENER: not set\nFAILOVER: 10.0.0.3:8"));
+    assert_eq!(b.cli("show nat44 ei ha"), "NAT HA disabled\n");
     assert_eq!(b.cli("nat44 ei plugin disable"), "");
     assert!(b.cli("nat44 ei ha flush").contains("not enabled"));
 }

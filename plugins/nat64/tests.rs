@@ -135,6 +135,10 @@ fn a_host_has_one_end_outside_for_all_far_ends() {
     assert!(shown.contains("dynamic 3 sessions"), "{shown}");
     let shown = b.run("show nat64 session table all");
     assert_eq!(shown.lines().count(), 5, "{shown}");
+    assert!(shown.starts_with("NAT64 sessions:\n") && shown.contains(" protcol udp vrf 0\n"));
+    assert!(b.run("show nat64 bib udp").starts_with("NAT64 udp BIB entries:\n"));
+    let pool = b.run("show nat64 pool");
+    assert!(pool.contains("\n  2 busy udp ports\n  0 busy tcp ports\n"), "{pool}");
 }
 
 #[test]

@@ -239,6 +239,19 @@ fn echoes_that_come_twice_or_to_nobody() {
 }
 
 #[test]
+fn echoes_that_nobody_waits_for_are_given_to_another_router_where_punted_packets_are() {
+    let mut b = bench();
+    let message = [0, 0, 0xff, 0xf8, 0, 7, 0, 0];
+    let packet = net::testing::packets::ip4("10.0.1.2", "10.0.1.1", Protocol::ICMP, &message);
+    let frame = [&PG1.0[..], &[2, 0, 0, 0, 0, 0xbb, 8, 0], &packet].concat();
+    b.receive(b.pg1, std::slice::from_ref(&frame));
+    b.expect(&[("ip4-icmp-echo-reply", "too_short", 1)]);
+    assert_eq!(b.cli("ip punt redirect add rx pg1 via 10.0.1.2 pg1"), "");
+    let out = b.receive(b.pg1, &[frame]);
+    assert!(out.iter().any(|c| c.bytes.ends_with(&packet)), "{out:?}");
+}
+
+#[test]
 fn a_cancelled_ping_leaves_nothing_behind() {
     let mut b = bench();
     let (mut run, mut out) = (Run::new("ping 10.0.1.2"), Output::none());

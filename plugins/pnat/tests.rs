@@ -73,14 +73,20 @@ fn bytes_are_copied_and_cleared_with_the_checksums_they_count_for() {
 }
 
 #[test]
-fn echoes_have_their_number_for_ports() {
+fn only_tcp_and_udp_have_ports() {
     let mut b = bench();
-    b.run("set pnat translation interface pg0 match proto icmp sport 7 rewrite sport 9 in")
-        .unwrap();
-    let out = b.send("ip4-input", &[ping4(HOST4, "16.0.0.1", &[5; 6])]);
-    let icmp = &out[0].bytes[20..];
-    assert_eq!(icmp[4..6], [0, 9]);
-    assert!(wire::checksum::Sum::ZERO.add_bytes(icmp).is_valid());
+    let line = "set pnat translation interface pg0 match dst 16.0.0.1";
+    b.run(&format!("{line} rewrite dst 10.0.1.2 sport 9 in")).unwrap();
+    let echo = ping4(HOST4, "16.0.0.1", &[5; 6]);
+    let out = b.send("ip4-input", std::slice::from_ref(&echo));
+    assert_eq!(out[0].bytes[16..20], [10, 0, 1, 2]);
+    assert_eq!(out[0].bytes[20..], echo[20..], "its number stays");
+    for wrong in ["proto icmp sport 7", "proto sctp dport 7", ""] {
+        let line = format!("set pnat translation interface pg1 match {wrong} rewrite sport 9 in");
+        let error = b.run(&line).unwrap_err();
+        let reason = if wrong.is_empty() { "no field" } else { "only TCP and UDP" };
+        assert!(error.contains(reason), "{error}");
+    }
 }
 
 #[test]
@@ -94,16 +100,16 @@ fn bindings_at_one_end_match_the_same_fields() {
     let error = b.run(&format!("{set} dst 16.0.0.2 rewrite dst 1.1.1.2 in")).unwrap_err();
     assert!(error.contains("same packets"), "{error}");
     assert_eq!(b.run("show pnat translations").unwrap().lines().count(), 2);
-    assert!(b.run("show pnat interfaces").unwrap().contains("input: [0] [1]"));
+    assert_eq!(b.run("show pnat interfaces").unwrap(), "sw_if_index: 1 input mask: DA \n");
     // The other end has fields of its own; ports need no protocol.
     b.run(&format!("{set} dport 9 rewrite dst 1.1.1.2 out")).unwrap();
     let error = b.run(&format!("{set} dst 16.0.0.2 rewrite dst 1.1.1.1 out")).unwrap_err();
     assert!(error.contains("other fields"), "{error}");
     let all = b.run("show pnat translations").unwrap();
-    let number = all.lines().find_map(|l| l.strip_suffix(" match dport 9 rewrite dst 1.1.1.2"));
+    assert!(all.starts_with("[0] match: {*:*,*,16.0.0.1:*} rewrite: {*:*,1.1.1.1:*}\n"), "{all}");
+    assert!(all.contains("match: {*:*,*,*:9} rewrite: {*:*,1.1.1.2:*}"), "{all}");
     let shown = b.run("show pnat interfaces").unwrap();
-    let ends = format!("input: [0] [1]\n  output: {}\n", number.unwrap());
-    assert!(shown.contains(&ends), "{shown}");
+    assert_eq!(shown, "sw_if_index: 1 input mask: DA  output mask: DP \n");
     assert!(
         b.run(&format!("{set} dst 1.1.1.1 rewrite sideways 4 out"))
             .unwrap_err()
@@ -143,7 +149,14 @@ fn clients_make_attach_and_list_bindings() {
         assert_eq!(wrong, Some(Retval::INVALID_VALUE));
         let any = PnatMatchTuple { proto: IpProto(0), ..matched(PnatMask::DA) };
         let bare = PnatBindingAdd { r#match: any, rewrite };
-        assert_eq!(local.call(router, &bare).err(), Some(Retval::UNSPECIFIED), "no protocol");
+        let no_ports = local.call(router, &bare).err();
+        assert_eq!(no_ports, Some(Retval::INVALID_SW_IF_INDEX), "ports without a protocol");
+        let bare = PnatMatchTuple { dport: 0, ..any };
+        let bare = PnatBindingAdd { r#match: bare, rewrite };
+        let any = local.call(router, &bare).unwrap().binding_index;
+        local.call(router, &PnatBindingDel { binding_index: any }).unwrap();
+        let nothing = local.call(router, &add(PnatMask(0))).err();
+        assert_eq!(nothing, Some(Retval::UNSPECIFIED));
         let attach = |binding_index, sw_if_index| PnatBindingAttach {
             sw_if_index,
             attachment: PnatAttachmentPoint::INPUT,
@@ -151,32 +164,38 @@ fn clients_make_attach_and_list_bindings() {
         };
         local.call(router, &attach(first, pg0)).unwrap();
         let refused = |m: PnatBindingAttach, router: &mut _| local.call(router, &m).err();
-        assert_eq!(refused(attach(second, pg0), router), Some(Retval::INVALID_VALUE));
-        assert_eq!(refused(attach(99, pg0), router), Some(Retval::NO_SUCH_ENTRY));
+        assert_eq!(refused(attach(second, pg0), router), Some(Retval(-2)), "other fields");
+        assert_eq!(refused(attach(first, pg0), router), Some(Retval(-3)), "once more");
+        assert_eq!(refused(attach(99, pg0), router), Some(Retval(-1)), "no binding");
         let nowhere = attach(second, InterfaceIndex(9));
         assert_eq!(refused(nowhere, router), Some(Retval::INVALID_SW_IF_INDEX));
         let (rows, retval, _) = local.stream(router, &PnatBindingsGet { cursor: 0 });
         let masks: Vec<_> = rows.iter().map(|r| r.r#match.mask.0).collect();
-        assert_eq!((masks, retval), (vec![2 | 8 | 64, 2], 0));
+        assert_eq!((masks, retval), (vec![2 | 8, 2], 0));
         let (rows, _, _) = local.stream(router, &PnatInterfacesGet { cursor: 0 });
-        assert_eq!((rows[0].enabled, rows[0].lookup_mask[0].0), ([true, false], 2 | 8 | 64));
+        assert_eq!((rows[0].enabled, rows[0].lookup_mask[0].0), ([true, false], 2 | 8));
         let look = PnatFlowLookup {
             sw_if_index: pg0,
             attachment: PnatAttachmentPoint::INPUT,
-            r#match: matched(PnatMask(0)),
+            r#match: matched(PnatMask(2 | 8)),
         };
         assert_eq!(local.call(router, &look).unwrap().binding_index, first);
+        let other = PnatFlowLookup { r#match: matched(PnatMask(2)), ..look };
+        assert_eq!(local.call(router, &other).err(), Some(Retval(-1)), "other fields");
         let del = |binding_index| PnatBindingDel { binding_index };
-        assert_eq!(local.call(router, &del(first)).err(), Some(Retval::INSTANCE_IN_USE));
         let detach = PnatBindingDetach {
             sw_if_index: pg0,
             attachment: PnatAttachmentPoint::INPUT,
             binding_index: first,
         };
         local.call(router, &detach).unwrap();
-        assert_eq!(local.call(router, &detach).err(), Some(Retval::NO_SUCH_ENTRY));
+        assert_eq!(local.call(router, &detach).err(), Some(Retval(-2)));
+        local.call(router, &attach(first, pg0)).unwrap();
         local.call(router, &del(first)).unwrap();
-        assert_eq!(local.call(router, &del(first)).err(), Some(Retval::NO_SUCH_ENTRY));
+        assert_eq!(local.call(router, &del(first)).err(), Some(Retval(-1)));
+        assert_eq!(local.call(router, &detach).err(), Some(Retval(-1)), "no binding");
+        let (rows, _, _) = local.stream(router, &PnatInterfacesGet { cursor: 0 });
+        assert!(rows.is_empty(), "deleted bindings are attached nowhere");
     });
 }
 

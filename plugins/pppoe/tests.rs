@@ -37,6 +37,7 @@ fn bench() -> Bench {
     b.receive(pg0, &[framed(MacAddr::BROADCAST, HOST, &PADI)]);
     let create = "create pppoe session client-ip 10.5.0.2 session-id 7";
     assert_eq!(b.cli(&format!("{create} client-mac {HOST}")), "pppoe_session0\n");
+    b.set("set interface unnumbered pppoe_session0 use pg0");
     b.set("set ip neighbor pg0 10.0.0.9 02:00:00:00:00:09");
     b.wait(0.0);
     b.graph.moved_counters();
@@ -158,6 +159,11 @@ fn sessions_of_ip6_work_in_their_table() {
     b.receive(pg0, &[framed(MacAddr::BROADCAST, OTHER, &PADI)]);
     let create = "create pppoe session client-ip 2001:db8:5::2 session-id 9 decap-vrf-id 7";
     assert_eq!(b.cli(&format!("{create} client-mac {OTHER}")), "pppoe_session1\n");
+    let packet = packets::udp6("2001:db8:5::2", "2001:db8:9::1", 9, &[7; 20]);
+    b.receive(pg0, &[carried(OTHER, 9, PPP_IP6, &packet)]);
+    let dropped = counted(&mut b, "ip6-not-enabled");
+    assert_eq!(dropped.len(), 1, "{dropped:?}");
+    b.set("enable ip6 interface pppoe_session1");
     b.set("ip route add table 7 2001:db8:9::/48 via 2001:db8::9 pg0");
     b.set("set ip neighbor pg0 2001:db8::9 02:00:00:00:00:09");
     b.wait(0.0);

@@ -402,8 +402,38 @@ fn a_router_that_ceases_says_so_three_times() {
     a.config.ceases = true;
     let sent = (0..1000).filter(|s| a.is_due(100.0 + f64::from(*s))).count();
     assert_eq!(sent, 3);
-    let frame = a.frame((MacAddr([2; 6]), Ipv6Addr::LOCALHOST), 1500, None);
+    let frame = a.frame(0.0, (MacAddr([2; 6]), Ipv6Addr::LOCALHOST), 1500, None);
     assert_eq!(frame[14 + 40 + 6..][..2], [0, 0], "its lifetime is over");
+}
+
+#[test]
+fn learned_prefixes_run_out() {
+    let mut a = active();
+    let prefix: wire::prefix::Ip6Prefix = "2001:db8:7::/64".parse().unwrap();
+    a.learned.push(Learned { prefix, preferred_until: 150.0, valid_until: 200.0 });
+    // Valid and preferred seconds of the only prefix option.
+    let told = |a: &Advertiser, now: f64| {
+        let frame = a.frame(now, (MacAddr([2; 6]), Ipv6Addr::LOCALHOST), 1500, None);
+        let at = frame.windows(3).position(|bytes| bytes == [3, 4, 64])?;
+        let seconds = |at: usize| u32::from_be_bytes(frame[at..at + 4].try_into().unwrap());
+        Some((seconds(at + 4), seconds(at + 8)))
+    };
+    assert_eq!(told(&a, 110.5), Some((89, 39)));
+    assert_eq!(told(&a, 160.0), Some((40, 0)));
+    assert_eq!(told(&a, 200.0), None);
+    a.learned[0].valid_until = f64::INFINITY;
+    assert_eq!(told(&a, 200.0), Some((u32::MAX, 0)));
+    // What is set counts.
+    let set = Prefix {
+        prefix,
+        on_link: true,
+        autonomous: true,
+        valid: 7,
+        preferred: 5,
+        is_silent: false,
+    };
+    a.prefixes.push(set);
+    assert_eq!(a.all_prefixes(110.5).collect::<Vec<_>>(), [set]);
 }
 
 #[test]

@@ -452,8 +452,8 @@ fn what_finds_no_room_on_the_threads_that_stay_ends_and_the_newest_is_kept() {
     assert!((21..=40).contains(&begun), "{begun} of 40");
     let count = |b: &mut Bench| {
         let shown = b.cli("show nat44 summary");
-        let line = shown.lines().find(|l| l.contains("total sessions")).unwrap();
-        line.split_whitespace().last().unwrap().parse::<usize>().unwrap()
+        let line = shown.lines().find_map(|line| line.strip_prefix("total sessions: ")).unwrap();
+        line.split(' ').next().unwrap().parse::<usize>().unwrap()
     };
     assert_eq!(count(&mut b), begun);
     b.set_threads(1..2);

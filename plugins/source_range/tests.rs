@@ -110,7 +110,7 @@ fn commands_name_what_is_wrong_and_show_what_passes() {
         (format!("{set} 10.0.0.0/8 port 1"), "expected vrf"),
         (format!("{set} vrf 7 port 1"), "expected a prefix"),
         (format!("{set} vrf 7 10.0.0.0/8 range 9 - 8"), "ends before"),
-        (format!("{set} vrf 7 10.0.0.0/8 range 9-x"), "9-x"),
+        (format!("{set} vrf 7 10.0.0.0/8 range 9-x"), "invalid port `x'"),
         (format!("{set} vrf 7 10.0.0.0/8 port 9 del"), "no such range"),
         (format!("{set} vrf 7 10.0.0.0/33 port 9"), "10.0.0.0/33"),
         ("set interface ip source-and-port-range-check pg0 tcp-out-vrf 9".into(), "table 9"),

@@ -71,7 +71,13 @@ fn sent_packets_are_copied_at_the_device_and_copies_are_not() {
     assert_eq!(names, ["pg1", "pg2"]);
     assert_eq!(out[0].1, out[1].1);
     let shown = bench.run("show interface span").unwrap();
-    assert!(shown.contains("(  both) (  none)") && shown.contains("(    tx) (  none)"), "{shown}");
+    let pad = " ".repeat(22);
+    let lines = [
+        format!("Source {pad}    Destination{pad} Device       L2"),
+        format!("pg1    {pad}    pg2        {pad}(  both) (  none)"),
+        format!("pg2    {pad}    pg1        {pad}(    tx) (  none)"),
+    ];
+    assert_eq!(shown, lines.join("\n") + "\n");
     let pg2 = bench.interface("pg2");
     bench.control(|r| r.remove_interface(pg2));
     assert_eq!(bench.run("show interface span").unwrap(), "");

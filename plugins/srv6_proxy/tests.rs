@@ -34,6 +34,12 @@ fn a_dynamic_proxy_puts_the_headers_back_on_that_came_last() {
         set(&mut bench, &format!("sr localsid address a3::1 behavior end.ad {nh}oif pg1 iif pg0"));
         assert_eq!(back(&mut bench, node, &inner).len(), 0, "before any came");
         bench.expect(&[(node, "(Error) No header for rewriting.", 1)]);
+        if protocol == Protocol::IP4 {
+            let broken = changed4(inner.clone(), |h| h.total_len = 19.into());
+            let packets = [routed(&PATH, 2, protocol, &broken)];
+            assert_eq!(bench.send("ip6-lookup", &packets).len(), 0, "no whole packet");
+            bench.expect(&[("null-node", "blackholed packets", 1)]);
+        }
         let out = bench.send("ip6-lookup", &[routed(&PATH, 2, protocol, &inner)]);
         let given = &out[0].bytes;
         assert_eq!(given[given.len() - 4..], inner[inner.len() - 4..]);

@@ -88,7 +88,7 @@ fn times_and_absent_fields_have_their_signs() {
 #[test]
 fn sender_and_filter_are_set_shown_and_refused() {
     let mut b = Bench::plugged(&[FEATURE]);
-    assert_eq!(b.run("show syslog sender"), "syslog sender not configured\n");
+    assert_eq!(b.run("show syslog sender"), "syslog sender is disabled\n");
     b.talk(|local, router| {
         let sender = |vrf_id, max_msg_size| SyslogSetSender {
             src_address: "10.0.0.1".parse().unwrap(),

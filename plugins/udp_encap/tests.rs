@@ -145,7 +145,10 @@ fn one_that_was_deleted_stays_while_paths_lead_there() {
     for route in ["30.0.0.0/16", "2a30:0::/32"] {
         set(&mut bench, &format!("ip route del {route}"));
     }
-    assert!(bench.run("show udp encap 0").is_ok());
+    let line = "udp-encap:[0]: ip-fib-index:0 ip:[src:10.0.1.1, dst:20.0.0.1] udp:[src:330, \
+        dst:8138] flags:none to:[";
+    let shown = bench.run("show udp encap 0").unwrap();
+    assert!(shown.starts_with(line) && shown.contains("]] locks:1\n Stacked on:\n"), "{shown}");
     set(&mut bench, "mpls local-label del 30 eos");
     assert!(bench.run("show udp encap 0").is_err());
     let made = "udp encap add 10.0.1.1 20.0.0.9 1 2";

@@ -56,15 +56,29 @@ fn strict_takes_what_comes_the_way_back() {
         ("2001:db8::9", 0, true),
         ("2001:db8:1::9", 0, false),
         ("fe80::9", 0, true),
+        ("0.0.0.0", 0, false),
+        ("::", 0, false),
     ] {
         assert_eq!(may_pass(&mut b, &format!("pg{rx}"), src), passes, "{src} on pg{rx}");
     }
     b.graph.expect_counters(&[
-        ("ip4-rx-urpf-strict", "uRPF Drop", 4),
-        ("ip6-rx-urpf-strict", "uRPF Drop", 1),
+        ("ip4-rx-urpf-strict", "uRPF Drop", 5),
+        ("ip6-rx-urpf-strict", "uRPF Drop", 2),
     ]);
     b.set("set urpf ip4 rx off pg0");
     assert!(may_pass(&mut b, "pg0", "99.0.0.9"));
+}
+
+#[test]
+fn hosts_without_an_address_may_ask_all_others() {
+    let mut b = bench();
+    b.set("set urpf ip4 rx strict pg0");
+    let discover = ip4::Header::new([0; 4].into(), [255; 4].into(), Protocol(253), 20);
+    let rx = b.interface("pg0").0;
+    b.graph.send("ip4-input", &[discover.as_bytes().to_vec()], move |p| p.set_rx(rx));
+    b.graph.run();
+    let counted = b.graph.moved_counters();
+    assert!(counted.iter().all(|(node, ..)| node != "ip4-rx-urpf-strict"), "{counted:?}");
 }
 
 #[test]

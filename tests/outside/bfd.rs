@@ -71,7 +71,7 @@ fn bird(router: &Daemon, there: &Host) -> Running {
 fn up(router: &Daemon) -> usize {
     let shown = router.tell("show bfd sessions");
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    shown.lines().filter(|line| words(line) == ["state", "Up", "Up"]).count()
+    shown.lines().filter(|line| words(line) == ["Session", "state", "Up", "Up"]).count()
 }
 
 /// Whether packets to the network behind both links go by this one.

@@ -157,7 +157,6 @@ fn addresses_and_mtus_reach_devices() {
             "set interface secondary-mac-address host-left 02:00:00:00:77:77",
             "set interface secondary-mac-address host-left 02:00:00:00:77:77 del",
         ),
-        ("set interface promiscuous on host-left", "set interface promiscuous off host-left"),
         ("set interface mac address host-left 02:00:00:00:77:77", "show interface"),
     ] {
         router.tell(on);

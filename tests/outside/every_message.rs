@@ -19,8 +19,7 @@ const INTERFACE: u64 = 1;
 const UNSPECIFIED: i32 = -1;
 /// Refused for good: what only makes sense in the original's shared memory, no command at all,
 /// sockets for punted packets where the configuration has none, and bindings without a protocol.
-const REFUSED: [&str; 4] =
-    ["cli_inband_reply", "memclnt_", "punt_socket_", "pnat_binding_add_reply"];
+const REFUSED: [&str; 4] = ["cli_inband_reply", "memclnt_", "punt_socket_", "pnat_"];
 
 /// The bytes of fields: defaults where there are some, the interface, and zeros.
 fn encode(model: &Model, fields: &[Field], out: &mut Vec<u8>) {

@@ -217,6 +217,56 @@ fn routes_go_with_their_nexthop_objects() {
 }
 
 #[test]
+fn tables_of_linux_are_tables_of_the_router() {
+    if !is_root() {
+        return;
+    }
+    let lab = Lab::new();
+    for (version, address) in [("ip", "10.1.2.1/24"), ("ip6", "2001:db8:2::1/64")] {
+        for line in [
+            format!("{version} table add 100"),
+            format!("set interface ip address del tap2 {address}"),
+            format!("set interface {version} table tap2 100"),
+            format!("set interface ip address tap2 {address}"),
+        ] {
+            assert_eq!(lab.router.tell(&line), "", "{line}");
+        }
+    }
+    assert!(eventually(|| lab.linux.run("ip addr show e2").contains("2001:db8:2::1/64")));
+    let route = |table: u32, version: &str, prefix: &str| -> String {
+        let text = lab.router.ask(&format!("show {version} fib table {table} {prefix}")).text;
+        if text.contains("lcp-rt") && text.contains(prefix) { text } else { String::new() }
+    };
+    let routes = [
+        (0, "ip", "10.7.0.0/16", "-4", "10.7.0.0/16 via 10.1.1.2 dev e1"),
+        (100, "ip", "10.9.0.0/16", "-4", "10.9.0.0/16 via 10.1.2.2 dev e2 table 100"),
+        (100, "ip", "10.7.0.0/16", "-4", "10.7.0.0/16 via 10.1.2.3 dev e2 table 100"),
+        // From the main table into the network of another.
+        (0, "ip", "10.10.0.0/16", "-4", "10.10.0.0/16 via 10.1.2.2 dev e2"),
+        (7, "ip", "10.11.0.0/16", "-4", "blackhole 10.11.0.0/16 table 7"),
+        (0, "ip6", "2001:db8:7::/48", "-6", "2001:db8:7::/48 via 2001:db8:1::2 dev e1"),
+        (100, "ip6", "2001:db8:9::/48", "-6", "2001:db8:9::/48 via 2001:db8:2::2 dev e2 table 100"),
+    ];
+    for (table, version, prefix, family, line) in routes {
+        lab.linux.run(&format!("ip {family} route add {line}"));
+        assert!(eventually(|| !route(table, version, prefix).is_empty()), "{line}");
+    }
+    assert!(route(100, "ip", "10.7.0.0/16").contains("10.1.2.3"));
+    lab.agrees();
+    let has_seven = || lab.router.tell("show ip table").contains("7");
+    assert!(has_seven());
+    for (table, version, prefix, family, line) in &routes[3..5] {
+        lab.linux.run(&format!("ip {family} route del {line}"));
+        assert!(eventually(|| route(*table, version, prefix).is_empty()), "{line}");
+    }
+    assert!(!has_seven(), "a table without routes is given up");
+    // The kernel does not announce the routes that go with the last address.
+    lab.linux.run("ip addr flush dev e2");
+    assert!(eventually(|| route(100, "ip", "10.9.0.0/16").is_empty()));
+    lab.agrees();
+}
+
+#[test]
 fn routes_with_an_encapsulation_are_left_out_and_shown() {
     if !is_root() {
         return;

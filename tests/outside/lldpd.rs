@@ -57,14 +57,14 @@ fn lldpd_and_the_router_know_each_other() {
     let mac = there.run("cat /sys/class/net/p0/address");
     let shown = || router.tell("show lldp detail");
     let knows =
-        || shown().contains("Neighbor is active") && shown().contains(&format!(": {}", mac.trim()));
+        || shown().contains("peer state: active") && shown().contains(&format!(": {}", mac.trim()));
     assert!(eventually(knows), "{}", shown());
     let cdp = || router.tell("show cdp");
     assert!(eventually(|| cdp().contains("host-v0") && cdp().contains("p0")), "{}", cdp());
 
     // It sends a shutdown frame when it ends; a killed one is deleted when its time is over.
     drop(daemon);
-    assert!(eventually(|| shown().contains("Neighbor is inactive")), "{}", shown());
+    assert!(eventually(|| shown().contains("peer state: inactive")), "{}", shown());
     router.tell("pcap trace tx off");
     if has("tshark") {
         assert!(decoded(&file).len() >= 2);

@@ -314,19 +314,19 @@ fn flows_of_a_load_balancer_keep_their_server_while_threads_change() {
     daemon.tell("lb as 16.5.0.0/16 10.0.1.2 del");
     let expect = |known: &str| {
         let shown = daemon.tell("show lb vips verbose");
-        assert!(shown.contains("10.0.1.2 leaving weight 100 0 buckets 500 flows"), "{shown}");
-        assert!(shown.contains(known) && shown.contains("first packets: 500"), "{shown}");
+        assert!(shown.contains("10.0.1.2 weight:100 buckets:0 flows:500 removed"), "{shown}");
+        assert!(shown.contains(known) && shown.contains("first session packet: 500"), "{shown}");
     };
-    expect("known flows: 0");
+    expect("packet from existing sessions: 0\n");
     daemon.tell("set workers 0");
-    expect("known flows: 0");
+    expect("packet from existing sessions: 0\n");
     daemon.generate();
-    expect("known flows: 500");
+    expect("packet from existing sessions: 500\n");
     // Either of two threads may get them now.
     daemon.tell(&both(&config));
-    expect("known flows: 500");
+    expect("packet from existing sessions: 500\n");
     daemon.generate();
-    expect("known flows: 1000");
+    expect("packet from existing sessions: 1000\n");
 }
 
 #[test]

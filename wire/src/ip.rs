@@ -9,6 +9,16 @@ use zerocopy::FromBytes;
 use crate::number::number;
 use crate::{Prefix, ip4, ip6};
 
+/// Host of an address where strangers have shares: an IPv4 address, and of IPv6 a /64, as one
+/// host may have all addresses of it.
+#[inline(always)]
+pub fn source_of(addr: IpAddr) -> IpAddr {
+    match addr {
+        IpAddr::V4(_) => addr,
+        IpAddr::V6(addr) => Ipv6Addr::from_bits(addr.to_bits() >> 64 << 64).into(),
+    }
+}
+
 /// An IP version. As a number, an index: 0 for IPv4, 1 for IPv6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IpVersion {

@@ -143,9 +143,9 @@ pub struct PrefixInformation {
     pub prefix_len: u8,
     /// [`ON_LINK`], [`AUTONOMOUS`].
     pub flags: u8,
-    /// Seconds for which the prefix is on the link; all ones: for ever.
+    /// Seconds for which the prefix is on the link; all ones: forever.
     pub valid_lifetime: U32,
-    /// Seconds for which addresses made from it are preferred; all ones: for ever.
+    /// Seconds for which addresses made from it are preferred; all ones: forever.
     pub preferred_lifetime: U32,
     reserved: U32,
     /// Prefix.

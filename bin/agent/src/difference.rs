@@ -17,6 +17,12 @@ pub fn key(goal: &Goal) -> (u64, String) {
     (goal.revision, goal.digest.clone())
 }
 
+/// The name of a change to a state, for its confirmation: one word.
+pub fn name(goal: &Goal) -> String {
+    let digest = goal.digest.get(..16).unwrap_or(&goal.digest);
+    format!("fleet-{}-{digest}", goal.revision)
+}
+
 /// The lines of a state, without their places.
 pub fn texts(goal: &Goal) -> BTreeSet<String> {
     goal.lines.iter().map(|line| line.text.clone()).collect()

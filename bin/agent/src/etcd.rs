@@ -29,6 +29,8 @@ const MOST_PAGES: usize = 1000;
 const MOST_WHY: usize = 300;
 /// Bytes of a notice of a watch at most.
 const MOST_NOTICE: usize = 32 << 20;
+/// Values in the JSON of a reply at most: a small one in a text takes much more memory as a value.
+const MOST_VALUES: usize = 1 << 20;
 
 /// Why the store did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +96,36 @@ pub enum If<'a> {
 /// Notices of a watch.
 pub struct Watch {
     body: Incoming,
+    lines: Lines,
+}
+
+/// Bytes that arrive in pieces, as lines.
+#[derive(Default)]
+struct Lines {
     bytes: Vec<u8>,
+    /// Bytes of lines that were taken, and those without another end of a line.
+    taken: usize,
+    searched: usize,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.taken);
+        (self.searched, self.taken) = (self.searched - self.taken, 0);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next line that is complete.
+    fn next(&mut self) -> Option<&[u8]> {
+        let Some(at) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.bytes.len();
+            return None;
+        };
+        let start = self.taken;
+        self.taken = self.searched + at + 1;
+        self.searched = self.taken;
+        Some(&self.bytes[start..self.taken])
+    }
 }
 
 fn number(value: &Value) -> Option<u64> {
@@ -103,6 +134,13 @@ fn number(value: &Value) -> Option<u64> {
 
 fn bytes(value: &Value) -> Option<Vec<u8>> {
     BASE64.decode(value.as_str().unwrap_or_default()).ok()
+}
+
+/// The JSON of a text, unless it is none or has too many values.
+fn json_of(text: &[u8]) -> Option<Value> {
+    let begins = |byte: &&u8| matches!(byte, b',' | b'[' | b'{');
+    let is_small = text.iter().filter(begins).count() <= MOST_VALUES;
+    is_small.then(|| serde_json::from_slice(text).ok()).flatten()
 }
 
 fn nonsense() -> Problem {
@@ -323,14 +361,13 @@ impl Etcd {
         if !answer.status().is_success() {
             return Err(Problem::Refused(format!("status {}", answer.status())));
         }
-        Ok(Watch { body: answer.into_body(), bytes: Vec::new() })
+        Ok(Watch { body: answer.into_body(), lines: Lines::default() })
     }
 }
 
 /// The JSON of an answer, or what is wrong.
 fn checked(status: u16, answer: &[u8]) -> Result<Value, Problem> {
-    let value: Result<Value, _> = serde_json::from_slice(answer);
-    let value = value.map_err(|_| {
+    let value = json_of(answer).ok_or_else(|| {
         // The beginning may identify the other program.
         let text = String::from_utf8_lossy(&answer[..answer.len().min(SHOWN)]).into_owned();
         let text = text.escape_debug().to_string();
@@ -383,10 +420,8 @@ impl Watch {
     /// [`Problem`].
     pub async fn changed(&mut self) -> Result<(), Problem> {
         loop {
-            while let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.bytes.drain(..=end).collect();
-                let value: Result<Value, _> = serde_json::from_slice(&line);
-                if has_changes(&value.map_err(|_| nonsense())?)? {
+            while let Some(line) = self.lines.next() {
+                if has_changes(&json_of(line).ok_or_else(nonsense)?)? {
                     return Ok(());
                 }
             }
@@ -394,9 +429,9 @@ impl Watch {
             let ended = || Problem::Unreachable("the watch has ended".to_owned());
             let frame = frame.ok_or_else(ended)?.map_err(|_| ended())?;
             if let Some(data) = frame.data_ref() {
-                self.bytes.extend_from_slice(data);
+                self.lines.push(data);
             }
-            if self.bytes.len() > MOST_NOTICE {
+            if self.lines.bytes.len() > MOST_NOTICE {
                 return Err(nonsense());
             }
         }
@@ -452,6 +487,32 @@ mod tests {
             // It always answers with keys below `status/'.
             let others = store.range("sets/edge/", true, (None, 10)).await;
             assert_eq!(others.is_err(), count > 0);
+        }
+    }
+
+    #[test]
+    fn a_reply_of_very_many_values_is_none() {
+        let usual = format!("[{}1]", "[],".repeat(1000));
+        assert!(checked(200, usual.as_bytes()).is_ok());
+        for many in ["[],", "0,", "{},"] {
+            let bomb = format!("[{}1]", many.repeat(MOST_VALUES));
+            assert!(checked(200, bomb.as_bytes()).is_err(), "{many}");
+        }
+    }
+
+    #[test]
+    fn lines_are_the_same_in_any_pieces() {
+        let text = b"one\n\nthree\nfour\nrest";
+        for len in 1..=text.len() {
+            let (mut lines, mut found) = (Lines::default(), Vec::new());
+            for piece in text.chunks(len) {
+                lines.push(piece);
+                while let Some(line) = lines.next() {
+                    found.push(line.to_vec());
+                }
+                assert_eq!(lines.searched, lines.bytes.len(), "nothing is searched twice");
+            }
+            assert_eq!(found, [&b"one\n"[..], b"\n", b"three\n", b"four\n"]);
         }
     }
 

@@ -4,8 +4,15 @@
 //! change and named by its hash, so a change is never made on top of something unknown; and what
 //! the agent may take away later is on the disk before it is asked for.
 
+mod confirm;
+mod failure;
+mod status;
+
+use confirm::Unconfirmed;
+use failure::Failed;
+
 use crate::desired::{Goal, Line, Refusal};
-use crate::difference::{Difference, key, shown, texts};
+use crate::difference::{Difference, key, name, shown, texts};
 pub use crate::state::{Drift, Event, Order, Orphan, Own, Running, State, Status, Trouble};
 
 /// Interval for checking the router in seconds.
@@ -34,32 +41,6 @@ enum Busy {
         confirm: Option<f64>,
     },
     Confirming,
-}
-
-/// A change that waits to be confirmed.
-struct Unconfirmed {
-    /// When it was made, when it can be confirmed at last, and when the router has gone back if it
-    /// was not.
-    since: f64,
-    last: f64,
-    until: f64,
-    /// Whether the router has reported that it was made.
-    is_made: bool,
-}
-
-impl Unconfirmed {
-    fn new(now: f64, minutes: f64) -> Self {
-        let last = now + minutes * 60.0;
-        Self { since: now, last, until: last + BACK, is_made: false }
-    }
-}
-
-/// A refused state, until it is tried again.
-struct Failed {
-    key: (u64, String),
-    refusal: Refusal,
-    retry: f64,
-    pause: f64,
 }
 
 /// The holder of the router's name in the store.
@@ -166,68 +147,6 @@ impl Machine {
     /// The knowledge that outlasts it.
     pub fn own(&self) -> &Own {
         &self.own
-    }
-
-    /// The state as others see it.
-    pub fn status(&self) -> Status {
-        let (state, why, error) = self.state();
-        let drift = match state {
-            State::Drifted => self.drifted.iter().flat_map(|(_, lines)| lines.clone()).collect(),
-            _ => Vec::new(),
-        };
-        Status {
-            state,
-            why,
-            desired: self.wanted.as_ref().map(|goal| goal.revision),
-            applied: self.own.goal.as_ref().map(|goal| goal.revision),
-            hash: self.running.as_ref().map(|running| running.hash.clone()),
-            error,
-            drift,
-            store: self.lost.clone(),
-        }
-    }
-
-    fn state(&self) -> (State, String, Option<Refusal>) {
-        let waiting = |why: String| (State::Waiting, why, None);
-        if let Name::Other(by) = &self.name {
-            return waiting(format!("another agent has this name: {by}"));
-        }
-        if let Some((_, why)) = &self.gone {
-            return waiting(format!("the router does not answer: {why}"));
-        }
-        if let Some(problem) = &self.problem {
-            return (State::Refused, problem.to_string(), Some(problem.clone()));
-        }
-        if self.is_orphan {
-            return waiting("there is no desired state".to_owned());
-        }
-        if let Some(goal) = &self.wanted {
-            if let Err(refusal) = self.fits(goal) {
-                return (State::Refused, refusal.to_string(), Some(refusal));
-            }
-            let failed = self.failed.as_ref().filter(|failed| failed.key == key(goal));
-            if let Some(failed) = failed {
-                return (State::Refused, failed.refusal.to_string(), Some(failed.refusal.clone()));
-            }
-        }
-        if let Some(failed) = &self.failed
-            && self.own.goal.as_ref().is_some_and(|goal| failed.key == key(goal))
-        {
-            return waiting(failed.refusal.to_string());
-        }
-        if self.unconfirmed.is_some() {
-            return (State::Applying, "waiting for the change to be confirmed".to_owned(), None);
-        }
-        if self.drifted.is_some() {
-            return (State::Drifted, "lines were removed by others".to_owned(), None);
-        }
-        match self.goal() {
-            None => waiting("no desired state is known".to_owned()),
-            Some(goal) if self.own.goal.as_ref() == Some(goal) && self.running.is_some() => {
-                (State::Converged, String::new(), None)
-            }
-            Some(_) => (State::Applying, String::new(), None),
-        }
     }
 
     /// Whether a state may follow the one that was applied last.
@@ -355,7 +274,8 @@ impl Machine {
         // Even if no reply arrives.
         self.unconfirmed = confirm.map(|minutes| Unconfirmed::new(self.now, minutes));
         let text = difference.text();
-        orders.push(Order::Patch { text, base, confirm });
+        let named = confirm.map(|minutes| (minutes, name(&goal)));
+        orders.push(Order::Patch { text, base, confirm: named });
         let lines = difference.lines();
         self.busy = Some(Busy::Patching { goal, lines, before, instance, confirm });
     }
@@ -383,95 +303,6 @@ impl Machine {
                 self.unconfirmed = Some(Unconfirmed { is_made: true, ..new });
             }
             None => self.keep(Own::applied(goal, instance), orders),
-        }
-    }
-
-    /// Confirms a change once the store has answered a request sent after it.
-    fn confirm(&mut self, asked: f64, orders: &mut Vec<Order>) {
-        let now = self.now;
-        let is_due = self.unconfirmed.as_ref().is_some_and(|u| asked >= u.since && now < u.last);
-        if is_due && self.busy.is_none() {
-            self.busy = Some(Busy::Confirming);
-            orders.push(Order::Confirm);
-        }
-    }
-
-    fn confirmed(&mut self, orders: &mut Vec<Order>) {
-        let unconfirmed = self.unconfirmed.take();
-        self.is_confirmed = unconfirmed.is_some_and(|unconfirmed| unconfirmed.is_made);
-        (self.busy, self.running) = (None, None);
-        // Whether it exists at all, the next look at the router says.
-        let pending = self.own.pending.clone().map(|goal| Goal { confirm: None, ..goal });
-        self.keep(Own { pending, ..self.own.clone() }, orders);
-    }
-
-    /// Determines from the running configuration how a change ended whose reply was lost.
-    fn settle(&mut self, orders: &mut Vec<Order>) {
-        let (Some(running), Some(pending)) = (&self.running, self.own.pending.clone()) else {
-            self.unconfirmed = None;
-            return;
-        };
-        let is_over = self.unconfirmed.take_if(|u| self.now >= u.until).is_some();
-        // A change that was made and confirmed and is missing had been undone just before.
-        let is_undone = std::mem::take(&mut self.is_confirmed) || is_over;
-        if self.unconfirmed.is_some() {
-            return;
-        }
-        let (lines, instance) = (texts(&pending), running.instance.clone());
-        let is_there = lines.iter().all(|line| running.lines.contains(line))
-            && !self.own.lines.difference(&lines).any(|line| running.lines.contains(line));
-        if is_there {
-            self.keep(Own::applied(pending, instance), orders);
-        } else if is_undone {
-            // The lines that may be the fleet's and exist.
-            let is_there = |line: &&String| running.lines.contains(*line);
-            let lines = self.own.lines.iter().filter(is_there).cloned().collect();
-            let refusal = Refusal::new("not confirmed: the store was unreachable");
-            let retry = f64::INFINITY;
-            self.failed = Some(Failed { key: key(&pending), refusal, retry, pause: retry });
-            self.keep(Own { pending: None, lines, ..self.own.clone() }, orders);
-        }
-    }
-
-    fn trouble(&mut self, trouble: Trouble, orders: &mut Vec<Order>) {
-        let busy = self.busy.take();
-        match (trouble, busy) {
-            (Trouble::Refused(line, text), Some(Busy::Patching { goal, lines, before, .. })) => {
-                let place = line.and_then(|n| lines.get(n.checked_sub(1)?)).map(|(_, line)| line);
-                let section = place.map(|line| line.section.clone()).filter(|s| !s.is_empty());
-                let line = section.as_ref().and(place).map(|line| line.number);
-                let key = key(&goal);
-                let last = self.failed.take().filter(|failed| failed.key == key);
-                let pause = last.map_or(RETRY.0, |last| (last.pause * 2.0).min(RETRY.1));
-                let retry = self.now + pause;
-                let refusal = Refusal { section, line, text };
-                self.unconfirmed = None;
-                self.failed = Some(Failed { key, refusal, retry, pause });
-                // Secrets may differ from those that were read, which no hash shows.
-                self.running = None;
-                self.keep(before, orders);
-            }
-            (Trouble::Refused(_, text), Some(Busy::Confirming)) => {
-                // Nothing waits for it any more; what is there says which way it went.
-                self.running = None;
-                self.unconfirmed.iter_mut().for_each(|u| u.until = self.now);
-                self.gone = Some((self.now + AGAIN, text));
-            }
-            (Trouble::Changed, busy) => {
-                self.running = None;
-                let pause = 0.05 * f64::from(1 << self.pause.1.min(7));
-                self.pause = (self.now + pause, self.pause.1 + 1);
-                if let Some(Busy::Patching { before, .. }) = busy {
-                    self.unconfirmed = None;
-                    self.keep(before, orders);
-                }
-            }
-            (Trouble::Refused(_, why) | Trouble::Gone(why), _) => {
-                self.running = None;
-                // The change may have been made just now: answers from before say nothing.
-                self.unconfirmed.iter_mut().for_each(|u| u.since = self.now);
-                self.gone = Some((self.now + AGAIN, why));
-            }
         }
     }
 }

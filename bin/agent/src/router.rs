@@ -68,8 +68,14 @@ impl Router {
         Err(Trouble::Changed)
     }
 
-    async fn patch(&self, text: &str, base: &str, confirm: Option<f64>) -> Result<Event, Trouble> {
-        let body = json!({ "text": text, "if": base, "confirm": confirm });
+    async fn patch(
+        &self,
+        text: &str,
+        base: &str,
+        confirm: Option<(f64, String)>,
+    ) -> Result<Event, Trouble> {
+        let (confirm, id) = confirm.unzip();
+        let body = json!({ "text": text, "if": base, "confirm": confirm, "id": id });
         match self.ask("/api/v1/configuration/patch", Some(body), CHANGE).await? {
             (200, value) => Ok(Event::Patched(value["hash"].as_str().map(str::to_owned))),
             (409, _) => Err(Trouble::Changed),
@@ -81,8 +87,13 @@ impl Router {
         }
     }
 
-    async fn confirm(&self) -> Result<Event, Trouble> {
-        self.get("/api/v1/configuration/commit", Some(json!({}))).await.map(|_| Event::Confirmed)
+    async fn confirm(&self, id: &str) -> Result<Event, Trouble> {
+        let body = json!({ "id": id });
+        match self.ask("/api/v1/configuration/commit", Some(body), LOOK).await? {
+            (200, _) => Ok(Event::Confirmed),
+            (422, value) => Err(refused(value["error"].as_str().unwrap_or_default())),
+            (status, value) => Err(Trouble::Gone(words(status, &value))),
+        }
     }
 
     /// Runs an order; returns its outcome.
@@ -90,7 +101,7 @@ impl Router {
         let done = match order {
             Order::Read(known) => self.read(known).await,
             Order::Patch { text, base, confirm } => self.patch(&text, &base, confirm).await,
-            Order::Confirm => self.confirm().await,
+            Order::Confirm(id) => self.confirm(&id).await,
             Order::Keep(_) => Ok(Event::Tick),
         };
         done.unwrap_or_else(Event::Trouble)

@@ -61,8 +61,8 @@ impl Store {
 struct Router {
     lines: BTreeSet<String>,
     instance: u64,
-    /// Lines that come back at this time unless they are confirmed.
-    back: Option<(f64, BTreeSet<String>)>,
+    /// Lines that come back at this time unless the change with this name is confirmed.
+    back: Option<(f64, BTreeSet<String>, String)>,
 }
 
 impl Router {
@@ -77,9 +77,12 @@ impl Router {
         Running { lines, hash: self.hash(), instance: self.instance.to_string() }
     }
     /// All lines of a patch or none.
-    fn patch(&mut self, now: f64, text: &str, base: &str, confirm: Option<f64>) -> Event {
+    fn patch(&mut self, now: f64, text: &str, base: &str, confirm: Option<(f64, String)>) -> Event {
         if self.hash() != base {
             return Event::Trouble(Trouble::Changed);
+        }
+        if confirm.is_some() && self.back.is_some() {
+            return Event::Trouble(Trouble::Refused(None, "a change waits".to_owned()));
         }
         let mut lines = self.lines.clone();
         for (number, line) in text.lines().enumerate() {
@@ -96,8 +99,8 @@ impl Router {
             }
         }
         let before = std::mem::replace(&mut self.lines, lines);
-        if let Some(minutes) = confirm {
-            self.back = Some((now + minutes * 60.0, before));
+        if let Some((minutes, id)) = confirm {
+            self.back = Some((now + minutes * 60.0, before, id));
         }
         Event::Patched(Some(self.hash()))
     }
@@ -242,7 +245,7 @@ impl World {
     fn go_back(&mut self, node: usize) {
         let now = self.now;
         let router = &mut self.nodes[node].router;
-        if let Some((_, before)) = router.back.take_if(|(at, _)| *at <= now) {
+        if let Some((_, before, _)) = router.back.take_if(|(at, ..)| *at <= now) {
             router.lines = before;
         }
     }
@@ -288,10 +291,10 @@ impl World {
                 }
                 Order::Read(_) => Event::Running(router.running()),
                 Order::Patch { text, base, confirm } => router.patch(now, &text, &base, confirm),
-                Order::Confirm => {
-                    router.back = None;
-                    Event::Confirmed
-                }
+                Order::Confirm(id) => match router.back.take_if(|(.., name)| *name == id) {
+                    Some(_) => Event::Confirmed,
+                    None => Event::Trouble(Trouble::Refused(None, "nothing waits".to_owned())),
+                },
                 Order::Keep(_) => return,
             };
             self.check(node, &before);
@@ -387,7 +390,7 @@ impl World {
             3 => {
                 let line = format!("o {}", self.random.below(5));
                 let router = &mut self.nodes[node].router;
-                let back = router.back.as_mut().map(|(_, lines)| lines);
+                let back = router.back.as_mut().map(|(_, lines, _)| lines);
                 for lines in [Some(&mut router.lines), back].into_iter().flatten() {
                     if !lines.remove(&line) {
                         lines.insert(line.clone());

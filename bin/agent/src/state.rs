@@ -104,11 +104,11 @@ pub enum Order {
         text: String,
         /// The hash.
         base: String,
-        /// Minutes to confirm it.
-        confirm: Option<f64>,
+        /// Minutes to confirm it, and the name of the change for that.
+        confirm: Option<(f64, String)>,
     },
-    /// Confirm the last change.
-    Confirm,
+    /// Confirm the change with a name.
+    Confirm(String),
     /// Write this to the disk, before anything else.
     Keep(Own),
 }

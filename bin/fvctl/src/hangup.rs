@@ -1,7 +1,7 @@
 //! The end of the program with its terminal.
 //!
 //! SIGHUP tells only those whose controlling terminal it is, and only where it is not ignored; a
-//! terminal that is gone gives reads of nothing for ever, and key readers try again. So a thread
+//! terminal that is gone gives reads of nothing forever, and key readers try again. So a thread
 //! asks the kernel.
 
 use std::io::{self, IsTerminal};

@@ -164,7 +164,7 @@ impl Rig {
     }
     fn listens(&mut self, port: u16) {
         self.until(&format!("a listener at {port}"), |bench| {
-            bench.run("show session listeners tcp").contains(&format!(":{port} "))
+            bench.run("show session listeners tcp").contains(&format!(":{port}->"))
         });
     }
     /// Runs a program with arguments.

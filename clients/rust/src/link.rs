@@ -40,7 +40,7 @@ impl Link {
         self.lane = Some(lane);
     }
 
-    /// Sets how long [`Link::read`] waits; `None` for ever.
+    /// Sets how long [`Link::read`] waits; `None` forever.
     pub fn limit(&self, time: Option<Duration>) -> io::Result<()> {
         self.socket.set_read_timeout(time)
     }

@@ -92,18 +92,17 @@ impl Clients {
     /// Registers `client` for events `E` or unregisters it; `pid` is echoed in each.
     ///
     /// # Errors
-    /// -7 when it is to be taken off and was not registered.
+    /// -31 when it is registered already, or is to be taken off and was not.
     pub fn want<E: Message>(&self, client: u32, pid: u32, enable: bool) -> Result<(), Retval> {
         let mut inner = self.0.borrow_mut();
         let subscriptions = inner.wanted.entry(E::INFO.name).or_default();
-        let before = subscriptions.len();
-        let known = subscriptions.iter_mut().find(|subscription| subscription.client == client);
+        let known = subscriptions.iter().position(|subscription| subscription.client == client);
         match (known, enable) {
-            (Some(subscription), true) => subscription.pid = pid,
             (None, true) => subscriptions.push(Subscription { client, pid }),
-            (_, false) => subscriptions.retain(|subscription| subscription.client != client),
+            (Some(known), false) => drop(subscriptions.remove(known)),
+            _ => return Err(Retval::INVALID_REGISTRATION),
         }
-        if !enable && subscriptions.len() == before { Err(Retval::INVALID_VALUE) } else { Ok(()) }
+        Ok(())
     }
 
     /// Whether anybody wants events `E`.

@@ -21,8 +21,6 @@ pub enum Ignored {
     Unknown(u16),
     /// Shorter than its declaration.
     Short(&'static str),
-    /// No client has the number it names.
-    NoClient,
     /// Not a request.
     NoRequest(&'static str),
     /// Answering it failed in a way that is our mistake.
@@ -35,7 +33,6 @@ impl fmt::Display for Ignored {
             Self::Empty => f.write_str("a message without an ID"),
             Self::Unknown(id) => write!(f, "no message with ID {id}"),
             Self::Short(name) => write!(f, "{name} is too short"),
-            Self::NoClient => f.write_str("unknown client index in the message"),
             Self::NoRequest(name) => write!(f, "{name} is not a request"),
             Self::Panic(name) => write!(f, "{name}: panicked"),
         }
@@ -49,8 +46,8 @@ pub struct Job<C> {
     work: Box<dyn Work<C>>,
 }
 
-/// Answers one message that came from client number `own`, or starts to. The answer waits for the
-/// client that the message names.
+/// Answers one message that came from client number `own`, or starts to. The answer waits for that
+/// client: the number in the message itself is not believed, as any client may write any there.
 pub fn dispatch<C: 'static>(
     around: Registries<'_, C>,
     cx: &mut C,
@@ -67,14 +64,13 @@ pub fn dispatch<C: 'static>(
     }
     let (caller, fields) = caller(info.head, own, rest).ok_or(Ignored::Short(info.name))?;
     let client = caller.client;
-    if client != own && !clients.is_connected(client) {
-        return Err(Ignored::NoClient);
-    }
     clients.with_trace(Direction::Rx, |trace| trace.record(message));
     clients.note_request(client, info.name);
     let origin = clients.origin(client);
     let _entered = origin::enter(&origin);
-    if !only_reads(info.name) {
+    // Tables are only read.
+    let is_table = entry.service.is_some_and(|service| service.is_stream);
+    if !is_table && !only_reads(info.name) {
         origin::note_change();
     }
     let mut out = clients.take(client);
@@ -95,28 +91,35 @@ pub fn dispatch<C: 'static>(
     result
 }
 
-/// The client to which the answer to this message goes, if there is one.
-pub fn answers_to<C: 'static>(api: &Api<C>, own: u32, message: &[u8]) -> Option<u32> {
-    let (id, rest) = message.split_first_chunk()?;
-    let entry = api.entry(u16::from_be_bytes(*id))?;
-    caller(entry.info.head, own, rest).map(|(caller, _)| caller.client)
-}
-
 /// The caller of a message that came from client number `own`, and the message's fields.
 fn caller(head: Head, own: u32, rest: &[u8]) -> Option<(Caller, &[u8])> {
     let Head::Request = head else { return Some((Caller { client: own, context: 0 }, rest)) };
     let (head, fields) = rest.split_first_chunk::<8>()?;
-    let [a, b, c, d, context @ ..] = *head;
-    let client = u32::from_be_bytes([a, b, c, d]);
-    Some((Caller { client, context: u32::from_be_bytes(context) }, fields))
+    let [_, _, _, _, context @ ..] = *head;
+    Some((Caller { client: own, context: u32::from_be_bytes(context) }, fields))
 }
 
-/// Whether a message of this name asks for something and changes nothing.
+/// Messages that change nothing and whose names do not say so.
+const READING: &[&str] = &[
+    "api_versions",
+    "classify_table_by_interface",
+    "classify_table_ids",
+    "classify_table_info",
+    "cli_inband",
+    "map_summary_stats",
+    "trace_plugin_msg_ids",
+];
+
+/// Whether a message of this name requests information and changes nothing.
 fn only_reads(name: &str) -> bool {
-    let begins = ["show_", "want_", "sockclnt_", "memclnt_", "control_ping", "api_versions"];
-    ["_dump", "_get", "_details"].iter().any(|end| name.ends_with(end))
+    let has = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
+    let begins = ["want_", "sockclnt_", "memclnt_"];
+    let reads =
+        has(&["get", "show", "lookup", "dump", "details"]) || name.ends_with("control_ping");
+    let changes = has(&["set", "add", "del", "enable", "disable", "clear"]);
+    reads && !changes
         || begins.iter().any(|begin| name.starts_with(begin))
-        || name == "cli_inband"
+        || READING.contains(&name)
 }
 
 /// Answers a request with the number for errors without one.
@@ -135,11 +138,6 @@ fn refuse<C: 'static>(api: &Api<C>, id: u16, caller: Caller, out: &mut Outgoing)
 }
 
 impl<C: 'static> Job<C> {
-    /// The client that is to get the answer.
-    pub fn client(&self) -> u32 {
-        self.client
-    }
-
     /// Does a little. A panic ends it, and when its plugin is unloaded it ends as well.
     pub fn step(&mut self, around: Registries<'_, C>, cx: &mut C) -> Progress {
         if !self.owner.is_there() {
@@ -164,5 +162,36 @@ impl<C: 'static> Job<C> {
     pub fn cancel(mut self, cx: &mut C) {
         // A panic in here has nothing more to stop.
         let _ = catch_unwind(AssertUnwindSafe(|| self.work.cancel(cx)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_reads;
+
+    #[test]
+    fn names_say_whether_a_message_changes_anything() {
+        let reading = [
+            "sw_interface_get_table",
+            "get_first_msg_id",
+            "abf_plugin_get_version",
+            "bfd_udp_get_echo_source",
+            "ip_route_lookup_v2",
+            "nat44_show_running_config",
+            "acl_plugin_control_ping",
+            "control_ping",
+            "want_interface_events",
+            "classify_table_ids",
+        ];
+        assert_eq!(reading.iter().find(|name| !only_reads(name)), None);
+        let changing = [
+            "acl_plugin_use_hash_lookup_set",
+            "l2tpv3_set_lookup_key",
+            "sw_interface_set_flags",
+            "ip_route_add_del",
+            "collect_detailed_interface_stats",
+            "create_loopback",
+        ];
+        assert_eq!(changing.iter().find(|name| only_reads(name)), None);
     }
 }

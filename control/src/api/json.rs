@@ -151,7 +151,7 @@ fn read_named(
     }
 }
 
-/// A type as a field's, without borrowing its declaration for ever.
+/// A type as a field's, without borrowing its declaration forever.
 fn named_size(declaration: &Declaration) -> Type {
     // All types with a text form have a fixed size, and so has this stand-in.
     match declaration.name {

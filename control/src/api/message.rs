@@ -97,9 +97,13 @@ pub const fn reply_of<F: Fields>(name: &'static str, options: Options) -> Messag
 impl MessageInfo {
     /// Offset of `retval` from the start of the message, in bytes; `None` without one.
     pub fn retval_at(&self) -> Option<usize> {
+        self.place_of("retval")
+    }
+    /// Offset of a field with a name from the start of the message, in bytes; `None` without one.
+    pub fn place_of(&self, name: &str) -> Option<usize> {
         let mut at = 2;
         for field in self.all_fields() {
-            if field.name == "retval" {
+            if field.name == name {
                 return Some(at);
             }
             at += least_size(field);

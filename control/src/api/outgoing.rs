@@ -7,6 +7,9 @@ use super::schema::{Head, MessageInfo};
 /// Bytes of the header.
 pub const HEADER: usize = 16;
 
+/// Fields of replies that are [`u32::MAX`] when the request is refused.
+const INDICES: [&str; 3] = ["sw_if_index", "stats_index", "vrf_id"];
+
 /// Messages for one client.
 #[derive(Debug, Default)]
 pub struct Outgoing {
@@ -54,12 +57,16 @@ impl Outgoing {
         self.bytes.extend_from_slice(message);
     }
 
-    /// Adds a message with all fields zero but head and `retval`.
+    /// Adds a message with all fields zero but head and `retval`, and those that are the index of
+    /// what was to be made: there is none.
     pub fn failed(&mut self, id: u16, info: &MessageInfo, head: HeadValues) {
         let start = self.bytes.len() + HEADER;
         self.message(id, info, head, |out| out.resize(start + info.full_size(), 0));
         if let Some(at) = info.retval_at() {
             self.bytes[start + at..start + at + 4].copy_from_slice(&head.retval.to_be_bytes());
+        }
+        for at in INDICES.iter().filter_map(|name| info.place_of(name)) {
+            self.bytes[start + at..start + at + 4].fill(0xff);
         }
     }
 }

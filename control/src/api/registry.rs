@@ -12,7 +12,7 @@ use super::outgoing::{HeadValues, Outgoing};
 use super::retval::Retval;
 use super::schema::MessageInfo;
 use super::table::{Answer, Answered, Entry, Folder, ModuleEntry, Service, Table, Unnumbered};
-use super::work::{self, Caller, DeferredReply, Registries, Rows, Task};
+use super::work::{self, Caller, DeferredReply, Registries, Rows, SomeRows, Task};
 use crate::feature::Owner;
 
 /// Rows in one piece of [`Module::stream_rows`].
@@ -294,6 +294,23 @@ impl<C: 'static> Module<'_, C> {
             let id = around.api.id(info.name).unwrap_or_default();
             let details = PhantomData::<M::Details>;
             Ok(Some(Box::new(Rows { next, id, caller, details })))
+        })
+    }
+
+    /// A request for a table of any size: `start` makes what adds some rows each time it is called,
+    /// perhaps none, and says whether there may be more.
+    pub fn dump_some<M, N>(&mut self, start: impl Fn(&mut C, M) -> N + 'static) -> &mut Self
+    where
+        M: Dump,
+        N: FnMut(&mut C, &mut Vec<M::Details>) -> bool + 'static,
+    {
+        let info = M::Details::INFO;
+        let service = Service { is_stream: true, ..one_reply(info) };
+        self.request::<M, _>(info, service, move |cx, around, caller, from, _| {
+            let more = start(cx, M::decode(from)?);
+            let id = around.api.id(info.name).unwrap_or_default();
+            let rows = Vec::new().into_iter();
+            Ok(Some(Box::new(SomeRows::<M::Details, N> { more: Some(more), rows, id, caller })))
         })
     }
 

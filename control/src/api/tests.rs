@@ -140,12 +140,16 @@ struct Router {
 fn api() -> (Api<Router>, Cli<Router>, Router) {
     let mut api = Api::new();
     api.core("interface", "3.2.3")
-        .call(|_, _: CreateLoopback| Ok(CreateLoopbackReply { sw_if_index: Index(7) }))
+        .call(|_, m: CreateLoopback| match m.mac_address.is_multicast() {
+            true => Err(Retval::INVALID_VALUE),
+            false => Ok(CreateLoopbackReply { sw_if_index: Index(7) }),
+        })
         .call_by(|router: &mut Router, caller, m: SwInterfaceSetFlags| {
             if m.sw_if_index != Index(7) {
                 return Err(Retval::INVALID_SW_IF_INDEX);
             }
-            router.clients.want::<SwInterfaceEvent>(caller.client, 99, true)?;
+            // The second request finds it registered.
+            let _ = router.clients.want::<SwInterfaceEvent>(caller.client, 99, true);
             router.flags = m.flags.0;
             let SwInterfaceSetFlags { sw_if_index, flags } = m;
             router.clients.send(&SwInterfaceEvent { sw_if_index, flags, deleted: false });
@@ -293,6 +297,14 @@ fn calls_are_answered_and_events_come_behind_the_reply() {
     ];
     assert_eq!(answers, [reply.concat(), event.concat()]);
     assert_eq!(router.flags, 2);
+    // What was not made has no index, and 0 is one.
+    let mut request = id("create_loopback").to_vec();
+    request.extend(local.index().to_be_bytes());
+    request.extend([0xaa, 0xbb, 0xcc, 0xdd, 1, 1, 1, 1, 1, 1]);
+    let answers = local.send(&mut router, &request).unwrap();
+    let reply = [&id("create_loopback_reply")[..], &[0xaa, 0xbb, 0xcc, 0xdd]].concat();
+    let retval = Retval::INVALID_VALUE.0.to_be_bytes();
+    assert_eq!(answers, [[&reply[..], &retval, &[0xff; 4]].concat()]);
     let client = local.index();
     drop(local);
     assert!(!router.clients.is_wanted::<SwInterfaceEvent>() && !clients.is_connected(client));
@@ -338,9 +350,20 @@ fn short_messages_and_hostile_counts_are_refused() {
     request.extend([0; 15]);
     request.extend([0xff; 4]);
     assert_eq!(local.send(&mut router, &request), Err(Ignored::Short("rpc_call")));
-    let mut request = api.id("control_ping").unwrap().to_be_bytes().to_vec();
-    request.extend([0; 8]);
-    assert_eq!(local.send(&mut router, &request), Err(Ignored::NoClient));
+}
+
+#[test]
+fn a_message_with_the_number_of_another_client_is_answered_to_its_sender() {
+    let (api, cli, mut router) = api();
+    let clients = router.clients.clone();
+    let (local, other) = (Local::new(&api, &cli, &clients), Local::new(&api, &cli, &clients));
+    for named in [other.index(), 0, u32::MAX] {
+        let mut request = api.id("control_ping").unwrap().to_be_bytes().to_vec();
+        request.extend(named.to_be_bytes());
+        request.extend([0; 4]);
+        assert_eq!(local.send(&mut router, &request).map(|answers| answers.len()), Ok(1));
+        assert!(clients.take(other.index()).bytes.is_empty());
+    }
 }
 
 #[test]

@@ -83,6 +83,35 @@ impl<C, D: Message, N: FnMut(&mut C) -> Option<D>> Work<C> for Rows<D, N> {
     }
 }
 
+/// Rows that are made some at a time.
+pub(super) struct SomeRows<D, N> {
+    /// Makes more, until there are none.
+    pub more: Option<N>,
+    /// Rows to be sent.
+    pub rows: std::vec::IntoIter<D>,
+    pub id: u16,
+    pub caller: Caller,
+}
+
+impl<C, D: Message, N: FnMut(&mut C, &mut Vec<D>) -> bool> Work<C> for SomeRows<D, N> {
+    fn step(&mut self, cx: &mut C, _: Registries<'_, C>, out: &mut Outgoing) -> Progress {
+        let head = HeadValues { context: self.caller.context, ..HeadValues::default() };
+        for row in self.rows.by_ref().take(16) {
+            out.message(self.id, D::INFO, head, |bytes| row.encode(bytes));
+        }
+        if self.rows.len() > 0 {
+            return Progress::Again;
+        }
+        let Some(more) = &mut self.more else { return Progress::Done };
+        let mut rows = Vec::new();
+        if !more(cx, &mut rows) {
+            self.more = None;
+        }
+        self.rows = rows.into_iter();
+        Progress::Again
+    }
+}
+
 /// One reply that takes its time.
 pub(super) struct DeferredReply<M, T> {
     pub task: T,

@@ -140,6 +140,29 @@ impl<'a> Args<'a> {
         T::take(self, what)
     }
 
+    /// Takes `first - last`, with or without blanks around the dash; no last one without a dash.
+    ///
+    /// # Errors
+    /// A value is missing or malformed.
+    pub fn range<T: Value>(&mut self, what: &str) -> Result<(T, Option<T>), Error> {
+        let dash = |args: &Self| args.peek().and_then(|word| word.find('-'));
+        let first = match dash(self).filter(|at| *at > 0) {
+            None => self.value(what)?,
+            Some(len) => {
+                let end = self.at + len;
+                let mut head = Self { line: &self.line[..end], end, ..*self };
+                let first = head.value(what)?;
+                self.go_to(end);
+                first
+            }
+        };
+        if dash(self) != Some(0) {
+            return Ok((first, None));
+        }
+        self.go_to(self.at + 1);
+        Ok((first, Some(self.value(what)?)))
+    }
+
     /// Takes a value if the next word is one, else takes nothing.
     pub fn optional<T: Value>(&mut self) -> Option<T> {
         let start = *self;

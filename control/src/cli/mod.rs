@@ -39,7 +39,7 @@ pub use complete::{Candidate, Page};
 pub use error::{Error, io_text};
 pub use filter::is_unpaged;
 pub use hex::{Hex, hex};
-pub use output::Output;
+pub use output::{Output, centred, in_columns};
 pub use print::{Line, Print, PrintValue, is_printable, is_word};
 pub use run::{Reply, Run, Step, Task};
 pub use sessions::{Session, Sessions};
@@ -107,6 +107,8 @@ struct Commands<C> {
     names: HashMap<&'static str, Names<C>>,
     fault: Option<Fault>,
     limit: Option<Limit>,
+    /// Whether the command with a path may change the configuration.
+    changes: Option<fn(&str) -> bool>,
 }
 
 /// Decides whether the command with a path may run.
@@ -129,7 +131,7 @@ impl<C: 'static> Cli<C> {
     /// Only the built-in commands: `help`, `echo`, `exec`, `wait`, `define`, `quit` and such.
     pub fn new() -> Self {
         let (tree, names) = (Rc::new(Tree::new()), HashMap::new());
-        let commands = Commands { tree, names, fault: None, limit: None };
+        let commands = Commands { tree, names, fault: None, limit: None, changes: None };
         let mut cli = Self {
             commands: Rc::new(RefCell::new(commands)),
             macros: Rc::default(),
@@ -176,6 +178,24 @@ impl<C: 'static> Cli<C> {
         self.add::<T>(move |cx, command| Ok(Effect::Task(handler(cx, command)?)))
     }
 
+    /// Adds a task at a path, with its own line of help: of several with the same arguments.
+    pub fn task_at<T, F>(
+        &mut self,
+        path: &'static str,
+        about: &'static str,
+        handler: F,
+    ) -> &mut Self
+    where
+        T: Command,
+        F: Fn(&mut C, T) -> Result<Box<dyn Task<C>>, Error> + 'static,
+    {
+        let effect = move |cx: &mut C, command| Ok(Effect::Task(handler(cx, command)?));
+        let mut entry = Entry::new::<T>(self.context, effect);
+        entry.about = about;
+        self.insert(&[path], entry);
+        self
+    }
+
     /// Adds a command that is known only at run time, whose handler reads its arguments itself.
     pub fn command_of(
         &mut self,
@@ -196,6 +216,11 @@ impl<C: 'static> Cli<C> {
         let names = Names { list: Rc::new(names), owner: Owner::current() };
         self.commands.borrow_mut().names.insert(kind, names);
         self
+    }
+
+    /// Says which commands may change the configuration: all but `show` by default.
+    pub fn changes(&mut self, changes: fn(&str) -> bool) {
+        self.commands.borrow_mut().changes = Some(changes);
     }
 
     /// Limits commands to paths that `limit` allows; help is checked as `help`.

@@ -49,6 +49,18 @@ impl<T: Serialize, W: Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result> Report for
     }
 }
 
+/// `value` in the middle of `width` columns; the longer part of an odd rest is in front of it.
+pub fn centred(value: impl Display, width: usize) -> String {
+    let text = value.to_string();
+    let behind = width.saturating_sub(text.chars().count()) / 2;
+    format!("{text:>before$}{:behind$}", "", before = width.saturating_sub(behind))
+}
+
+/// Values, each in the middle of its columns.
+pub fn in_columns<const N: usize>(widths: [usize; N], values: [&dyn Display; N]) -> String {
+    widths.into_iter().zip(values).map(|(width, value)| centred(value, width)).collect()
+}
+
 impl Output {
     /// Nothing to print.
     pub fn none() -> Self {

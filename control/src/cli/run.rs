@@ -131,7 +131,8 @@ impl<C: 'static> Cli<C> {
         };
         limit(&node.path)?;
         let first = node.path.split(' ').next().unwrap_or_default();
-        if !["show", "save", "commit", "configure"].contains(&first) {
+        let changes = self.commands.borrow().changes;
+        if first != "show" && changes.is_none_or(|changes| changes(&node.path)) {
             origin::note_change();
         }
         let words = args;

@@ -170,6 +170,21 @@ struct Meet {
 }
 
 #[test]
+fn blanks_may_stand_around_the_dash_of_a_range() {
+    for text in ["5-7 x", "5 - 7 x", "5- 7 x", "5 -7 x"] {
+        let mut args = Args::new(text);
+        assert_eq!(args.range::<u16>("port").unwrap(), (5, Some(7)), "{text}");
+        assert_eq!(args.word(), Some("x"), "{text}");
+    }
+    let mut args = Args::new("5 x-y");
+    assert_eq!((args.range::<u16>("port").unwrap(), args.word()), ((5, None), Some("x-y")));
+    for (text, wrong) in [("a-7", "`a'"), ("5-b", "`b'"), ("5 -", "port")] {
+        let error = Args::new(text).range::<u16>("port").unwrap_err().to_string();
+        assert!(error.contains(wrong), "{text}: {error}");
+    }
+}
+
+#[test]
 fn blanks_may_stand_inside_addresses() {
     let words = "in 10.0.0.0 / 8 to 2001:db8:: / 32 10.0.0.1 : 80 a / 8 10.0.0.1 / x";
     let joined = "in 10.0.0.0/8 to 2001:db8::/32 10.0.0.1:80 a / 8 10.0.0.1 / x";

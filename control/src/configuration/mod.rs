@@ -19,6 +19,8 @@ pub use hash::{CHANGED, Hash, NoHash};
 
 /// Commands of a feature after which others get their turn.
 const SLICE: usize = 500;
+/// Commands put in order in one turn.
+const ORDERED: usize = 10_000;
 
 /// The stage of a command: after those that create the objects it names. Commands of one stage are
 /// in the order of their features.
@@ -137,6 +139,18 @@ struct Collected {
     cursor: Option<Box<dyn Any>>,
     /// Whether commands come with what takes them back.
     with_undo: bool,
+    /// Whether their secrets are hidden.
+    is_hidden: bool,
+    /// Whether only their hash is wanted.
+    is_hash: bool,
+    /// The hash of the commands so far, and of those of the features before.
+    hash: Hash,
+    hash_before: Hash,
+    /// Rows in order, once all were collected; those of the current stage that follow; and the
+    /// next stage.
+    ordered: Vec<Row>,
+    taking: std::vec::IntoIter<(u64, Row)>,
+    stage: usize,
 }
 
 impl Lines<'_> {
@@ -165,9 +179,7 @@ impl Lines<'_> {
     pub fn push_in<T: Print>(&mut self, stage: Stage, place: u64, command: &T) {
         let command = Line::of(command, self.context);
         let undo = self.found.with_undo.then(|| undo::of::<T>(&command)).flatten();
-        let row = Row { feature: self.feature, command, undo, secrets: Secrets::of::<T>() };
-        self.found.rows[stage as usize].push((place, row));
-        self.left = self.left.saturating_sub(1);
+        self.add(stage, place, command, undo, Secrets::of::<T>());
     }
 
     /// Puts in a command that is not compiled with the router.
@@ -183,10 +195,26 @@ impl Lines<'_> {
 
     /// Puts in a command that is not compiled with the router, and the one that takes it back.
     pub fn push_row(&mut self, stage: Stage, command: &str, undo: Option<undo::Undo>) {
-        let command = command.to_owned();
-        let row = Row { feature: self.feature, command, undo, secrets: Secrets::NONE };
-        self.found.rows[stage as usize].push((0, row));
+        self.add(stage, 0, command.to_owned(), undo, Secrets::NONE);
+    }
+
+    fn add(
+        &mut self,
+        stage: Stage,
+        place: u64,
+        command: String,
+        undo: Option<undo::Undo>,
+        secrets: Secrets,
+    ) {
+        let mut row = Row { feature: self.feature, command, undo, secrets };
         self.left = self.left.saturating_sub(1);
+        if self.found.is_hidden {
+            row.command = row.shown();
+        }
+        match self.found.is_hash {
+            true => self.found.hash.add(&row.shown()),
+            false => self.found.rows[stage as usize].push((place, row)),
+        }
     }
 
     /// Whether the feature should let others have their turn: it calls [`pause`](Self::pause) and
@@ -237,19 +265,33 @@ impl<C: 'static> Collection<C> {
         Self { present, left: present(cx).clone().into_iter(), current: None, found }
     }
 
+    /// As [`new`](Self::new), for the hash alone: no command is kept.
+    pub fn for_hash(cx: &C, present: fn(&C) -> &Configured<C>) -> Self {
+        let mut collection = Self::new(cx, present);
+        (collection.found.is_hash, collection.found.with_undo) = (true, false);
+        collection
+    }
+
     /// The commands, in the order in which they can run, once complete.
     pub fn rows(self) -> Vec<Row> {
         self.found.in_order()
     }
 
-    /// Goes on with the current feature, or the next one; whether there is more.
+    /// The hash of the commands, once complete, if it was begun for that.
+    pub fn hash(&self) -> Hash {
+        self.found.hash
+    }
+
+    /// Continues with the current feature, or the next one, then puts the commands in order;
+    /// whether there is more.
     pub fn advance(&mut self, cx: &C) -> bool {
         self.current = self.current.take().or_else(|| self.left.next());
-        let Some((feature, configuration)) = self.current else { return false };
+        let Some((feature, configuration)) = self.current else { return self.found.order() };
         let present = (self.present)(cx);
         if !present.iter().any(|(name, _)| *name == feature) {
             self.found.cursor = None;
             self.found.rows.iter_mut().for_each(|rows| rows.retain(|(_, r)| r.feature != feature));
+            self.found.hash = self.found.hash_before;
             self.current = None;
             return true;
         }
@@ -257,6 +299,7 @@ impl<C: 'static> Collection<C> {
             commands(cx, &mut Lines { context: cx, feature, found: &mut self.found, left: SLICE });
         }
         if self.found.cursor.is_none() {
+            self.found.hash_before = self.found.hash;
             self.current = None;
         }
         true
@@ -273,26 +316,29 @@ impl<C: 'static> Task<C> for Collection<C> {
     }
 }
 
-/// A configuration to be shown without its secrets.
-struct Hiding<C>(Collection<C>);
-
-impl<C: 'static> Task<C> for Hiding<C> {
-    fn step(&mut self, cx: &mut C, out: &mut Output) -> Step {
-        if self.0.advance(cx) {
-            return Step::Again;
-        }
-        let mut rows = std::mem::take(&mut self.0.found).in_order();
-        rows.iter_mut().for_each(|row| row.command = row.shown());
-        out.append(Output::rows(rows, write_rows));
-        Step::Done(Ok(()))
-    }
-}
-
 impl Collected {
+    /// Puts rows in the order in which they can run, some at a time; whether there are more.
+    fn order(&mut self) -> bool {
+        if self.taking.len() == 0
+            && let Some(rows) = self.rows.get_mut(self.stage)
+        {
+            let mut rows = std::mem::take(rows);
+            rows.order_by_key(|(place, _)| *place);
+            self.stage += 1;
+            if self.ordered.is_empty() {
+                let later: usize = self.rows.iter().map(Vec::len).sum();
+                self.ordered.reserve(rows.len() + later);
+            }
+            self.taking = rows.into_iter();
+        }
+        self.ordered.extend(self.taking.by_ref().take(ORDERED).map(|(_, row)| row));
+        self.stage < STAGES || self.taking.len() > 0
+    }
+
     /// The rows in the order in which they can run.
     fn in_order(mut self) -> Vec<Row> {
-        self.rows.iter_mut().for_each(|stage| stage.order_by_key(|(place, _)| *place));
-        self.rows.into_iter().flatten().map(|(_, row)| row).collect()
+        while self.order() {}
+        self.ordered
     }
 }
 
@@ -313,11 +359,8 @@ pub fn register<C: 'static>(cli: &mut Cli<C>, features: fn(&C) -> &Configured<C>
                 return Err(Error::new(format!("unknown feature `{only}'")));
             }
         }
-        let (left, found) = (all.into_iter(), Collected::default());
-        let collection = Collection { present: features, left, current: None, found };
-        match show.secrets {
-            true => Ok(Box::new(collection) as _),
-            false => Ok(Box::new(Hiding(collection)) as _),
-        }
+        let found = Collected { is_hidden: !show.secrets, ..Collected::default() };
+        let (left, current) = (all.into_iter(), None);
+        Ok(Box::new(Collection { present: features, left, current, found }) as _)
     });
 }

@@ -125,7 +125,12 @@ fn entries(router: &Router, c: &ShowEntries) -> Result<Output, Error> {
         interfaces: [],
     };
     let shown = rules.all().filter(is_shown).take(c.max.unwrap_or(usize::MAX));
-    Ok(Output::rows(shown.map(entry), write_entries))
+    let (is_one, all) = (c.index.is_some(), rules.all().count());
+    Ok(Output::rows(shown.map(entry), move |rows, f| {
+        write_entries(rows, f)?;
+        let count = rows.len();
+        if is_one { Ok(()) } else { writeln!(f, "Displayed {count} flows ({all} total flows)") }
+    }))
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

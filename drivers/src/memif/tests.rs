@@ -375,7 +375,7 @@ fn no_descriptor_of_a_slave_reaches_outside_of_its_memory() {
     ring.set_head(head + 64 + 41);
     assert_eq!(rig.graph.run().len(), 1);
     rig.expect(&[("memif-input", "bad_desc", 1)]);
-    // More than the ring holds is nothing, and not for ever.
+    // More than the ring holds is nothing, and not forever.
     let tail = ring.tail();
     ring.set_head(tail.wrapping_add(65));
     assert!(rig.graph.run().is_empty());

@@ -80,7 +80,7 @@ impl Region {
     /// `len` bytes of a file from `offset` on, and where in the region they begin.
     ///
     /// # Errors
-    /// Too short, not a file in memory (others may block readers for ever), or the kernel's.
+    /// Too short, not a file in memory (others may block readers forever), or the kernel's.
     pub fn map(file: impl AsFd, offset: u64, len: u64) -> io::Result<(Self, usize)> {
         // Only files of tmpfs and hugetlbfs, and those without a name, have seals or none. This is
         // answered without asking a file system, which could be the peer's.

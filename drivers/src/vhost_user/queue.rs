@@ -208,7 +208,7 @@ impl Sender {
             let len = added.iter().map(|piece| piece.len as usize).sum::<usize>();
             let done = if len == 0 { done.and(Err(Bad::Chain)) } else { done };
             if let Err(bad) = done {
-                // Left where it is it would be in the way for ever.
+                // Left where it is it would be in the way forever.
                 self.line.ring.give_back(&buffers[..count]);
                 return Err(Full::Bad(bad));
             }

@@ -13,7 +13,7 @@ use crate::mutate::Random;
 const EDITS: usize = 24;
 /// Packets into it.
 const PACKETS: usize = 16;
-/// Turns of the graph in which a packet ends, or goes in circles for ever: a hop limit is spent in
+/// Turns of the graph in which a packet ends, or goes in circles forever: a hop limit is spent in
 /// fewer.
 const TURNS: usize = 4096;
 

@@ -125,7 +125,7 @@ impl<S: Site> Server<S> {
 
     fn open(&mut self, peer: IpAddr, deadline: f64) -> Option<usize> {
         let used = self.connections.len() - self.free.len();
-        let (host, share) = (host_of(peer), self.limits.connections.div_ceil(SHARES));
+        let (host, share) = (wire::ip::source_of(peer), self.limits.connections.div_ceil(SHARES));
         let own = self.hosts.get(&host).copied().unwrap_or(0);
         if used >= self.limits.connections || own >= share {
             return None;
@@ -309,14 +309,6 @@ fn write(stream: &mut Stream<'_>, parts: [&[u8]; 2], at: &mut usize) -> bool {
         begin += part.len();
     }
     true
-}
-
-/// The address or prefix by which connections of a host are counted.
-fn host_of(peer: IpAddr) -> IpAddr {
-    match peer {
-        IpAddr::V4(_) => peer,
-        IpAddr::V6(addr) => IpAddr::V6((addr.to_bits() & !u128::from(u64::MAX)).into()),
-    }
 }
 
 fn place(data: u64) -> Option<usize> {

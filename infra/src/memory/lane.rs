@@ -206,7 +206,7 @@ impl Lane {
     }
 }
 
-/// Positions run on for ever; the length of a ring is a power of two.
+/// Positions run on forever; the length of a ring is a power of two.
 fn put(ring: &[AtomicU64], at: u64, word: u64) {
     ring[at as usize & (ring.len() - 1)].store(word, Relaxed);
 }

@@ -84,7 +84,9 @@ impl Show {
         };
         let mut all = router.adjacencies.iter();
         if self.summary {
-            return Ok(Output::text(format!("Number of adjacencies: {}", all.count())));
+            let counted = if router.adjacencies.are_counted { "enabled" } else { "disabled" };
+            let text = format!("Number of adjacencies: {}", all.count());
+            return Ok(Output::text(format!("{text}\nPer-adjacency counters: {counted}")));
         }
         let chosen = |(index, a): &(AdjacencyIndex, &Adjacency)| {
             self.index.is_none_or(|i| i == index.0)

@@ -109,6 +109,8 @@ fn a_tunnel_puts_its_header_in_front_and_follows_the_route_to_its_far_end() {
     // The far end has several paths.
     b.set("ip route add 20.0.0.0/8 via 10.0.1.2 pg1 via 10.0.2.2 pg2");
     assert_eq!(sent(&mut b, "30.1.1.1").len(), 1);
+    let summary = b.run("show adj summary");
+    assert!(summary.ends_with("\nPer-adjacency counters: disabled\n"), "{summary}");
     let shown = b.run("show adj");
     assert!(shown.contains("ipv4 via 0.0.0.0 t0: mtu:9000 next:"), "{shown}");
     assert!(shown.contains("stacked-on entry:"), "{shown}");

@@ -168,7 +168,9 @@ impl Node for ArpProxy {
             let port = self.ports.read(p.rx(), epoch).ok_or(Error::InterfaceNoTable)?;
             let (table, asked) = (port.ip4, arp.target.addr());
             let holds = |r: &Range| Some(r.table) == table && (r.first..=r.last).contains(&asked);
-            if arp.operation != Operation::REQUEST || !ranges.iter().any(holds) {
+            // A host that is about to use an address hears nothing (RFC 5227 section 2.1.1).
+            let is_probe = arp.sender.addr().is_unspecified();
+            if arp.operation != Operation::REQUEST || is_probe || !ranges.iter().any(holds) {
                 return Err(Error::L3DstAddressNotLocal);
             }
             answer(p, &arp, port.mac).ok_or(Error::InterfaceNotIpEnabled)?;

@@ -19,6 +19,9 @@ fn ranges_are_answered_for_where_the_operator_says() {
         assert_eq!(out[n - 1].bytes, bytes(reply(PG0, "10.9.0.3", HOST, "10.0.0.2")));
         b.expect(&[("arp-proxy", "proxy_arp_replies_sent", n as u64)]);
     }
+    // A host that is about to use one of them is not kept from it.
+    assert!(b.receive(b.pg0, &[bytes(request(HOST, "0.0.0.0", "10.9.0.3"))]).is_empty());
+    b.expect(&[("arp-proxy", "l3_dst_address_not_local", 1)]);
     for outside in ["10.9.0.1", "10.9.0.125"] {
         assert!(b.receive(b.pg0, &[ask(outside)]).is_empty());
         b.expect(&[("arp-proxy", "l3_dst_address_not_local", 1)]);

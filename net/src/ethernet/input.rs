@@ -444,9 +444,9 @@ impl<F: FastPath> EthernetInput<F> {
     }
 }
 
-/// Whether an interface accepts frames for an address.
+/// Whether frames for an address are routed; others, of promiscuous devices, are only bridged.
 pub(super) fn takes(port: &Port, dst: MacAddr) -> bool {
-    dst == port.mac || dst.is_multicast() || port.promiscuous || port.secondary.contains(&dst)
+    dst == port.mac || dst.is_multicast() || port.takes_all || port.secondary.contains(&dst)
 }
 
 struct Received {

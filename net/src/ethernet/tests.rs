@@ -226,6 +226,7 @@ fn frames_that_nobody_takes_are_dropped_and_counted() {
         frame(OWN, &[(0x8100, 5)], 0x1234, &packet),
         frame(OWN, &[(0x8100, 5)], 0x800, &packet)[..17].to_vec(),
     ];
+    b.control(move |r| r.interfaces.set_promiscuous(pg0, true).unwrap());
     assert_eq!(b.send("ethernet-input", &bad), []);
     b.expect(&[
         ("ethernet-input", "l3 mac mismatch", 2),
@@ -242,7 +243,7 @@ fn frames_that_nobody_takes_are_dropped_and_counted() {
 }
 
 #[test]
-fn secondary_addresses_promiscuity_and_untagged_sub_interfaces() {
+fn secondary_addresses_and_untagged_sub_interfaces() {
     let mut b = bench();
     let pg0 = b.pg0;
     let other = [2, 0, 0, 0, 0, 0xcc];
@@ -250,15 +251,16 @@ fn secondary_addresses_promiscuity_and_untagged_sub_interfaces() {
     assert_eq!(b.send("ethernet-input", &arp), []);
     b.control(|r| assert_eq!(r.set_secondary_mac(pg0, MacAddr(other), true), Ok(true)));
     assert_eq!(b.send("ethernet-input", &arp)[0].at, "arp-input");
-    b.control(|r| assert_eq!(r.set_secondary_mac(pg0, MacAddr(other), false), Ok(true)));
-    b.control(|r| r.interfaces.set_promiscuous(pg0, true).unwrap());
-    assert_eq!(b.send("ethernet-input", &arp)[0].at, "arp-input");
     let sub = SubInterface { id: 3, is_exact: true, ..SubInterface::default() };
     let sub = b.sub(pg0, sub, "10.5.0.1/24");
     let caught = b.send("ethernet-input", &arp);
     assert_eq!((caught[0].at.as_str(), caught[0].rx), ("arp-input", sub.0));
     b.control(|r| r.remove_interface(sub));
     assert_eq!(b.send("ethernet-input", &arp)[0].rx, pg0.0);
+    b.control(|r| assert_eq!(r.set_secondary_mac(pg0, MacAddr(other), false), Ok(true)));
+    assert_eq!(b.send("ethernet-input", &arp), []);
+    b.control(|r| r.interfaces.change_port(pg0, |port| port.takes_all = true));
+    assert_eq!(b.send("ethernet-input", &arp)[0].at, "arp-input");
 }
 
 #[test]

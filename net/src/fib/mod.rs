@@ -26,7 +26,7 @@ use crate::router::{Configuration, Feature, Origin, Parts, Router, refuse};
 
 pub use crate::flow_hash::{FlowHash, flow, flow_from, flow_of, next};
 pub use api::types;
-pub(crate) use cli::parse_paths;
+pub(crate) use cli::{ShowNumbered, parse_paths};
 pub use cli::{path_words, paths_of, words_of_path};
 pub use control::labels::{LabelSwitching, Popped, RouteOf};
 pub use control::path::{Gateway, Label, Path, Pop, TableIndex, Target, Through};

@@ -90,10 +90,6 @@ impl<V: ErrorSender> Node for IcmpError<V> {
             if is_ours || !V::may_send(p, problem) || !self.limit.take() {
                 return Err(Error::Drop);
             }
-            let is_expired = problem == V::EXPIRED_PROBLEM;
-            if is_expired && V::hops(p).is_some_and(|hops| hops > 0) {
-                V::spend_hop(p); // as in VPP, the packet is quoted without its last hop
-            }
             // What the first segment has is enough, cut to what an error may quote.
             p.truncate_chain(V::QUOTED.min(p.len()));
             V::make_error(p, problem, &self.addresses, epoch).ok_or(Error::Drop)?;

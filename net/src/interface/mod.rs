@@ -255,8 +255,10 @@ pub struct Port {
     pub up: bool,
     /// All received frames are punted.
     pub punts: bool,
-    /// Takes frames for any address.
+    /// Its device receives frames for any address, to be bridged.
     pub promiscuous: bool,
+    /// Frames for any address are routed.
+    pub takes_all: bool,
     /// The mode for received frames.
     pub mode: Mode,
     /// IPv4 table of packets received here; `None` while IPv4 is not enabled.
@@ -286,6 +288,7 @@ impl Port {
             up: false,
             punts: false,
             promiscuous: false,
+            takes_all: false,
             mode: Mode::Layer3,
             ip4: None,
             ip6: None,

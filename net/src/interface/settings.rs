@@ -113,6 +113,8 @@ struct Row {
     tag: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     secondary: Vec<String>,
+    #[serde(skip)]
+    is_up: bool,
 }
 
 fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,8 +122,8 @@ fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &row.tag {
             Some(tag) => writeln!(f, "{}: {tag}", row.interface)?,
             None => {
-                writeln!(f, "Interface: {}", row.interface)?;
-                writeln!(f, "Secondary MAC addresses:")?;
+                let state = if row.is_up { "up" } else { "dn" };
+                writeln!(f, "{} ({state}):", row.interface)?;
                 row.secondary.iter().try_for_each(|mac| writeln!(f, "  {mac}"))?;
             }
         }
@@ -162,6 +164,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             interface: i.name.clone(),
             tag: Some(tag(&i.tag)),
             secondary: Vec::new(),
+            is_up: i.admin_up,
         };
         Ok(Output::rows(chosen(router, &c.interfaces)?.into_iter().map(row), write_rows))
     });
@@ -174,6 +177,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             interface: i.name.clone(),
             tag: None,
             secondary: i.port.secondary.iter().map(ToString::to_string).collect(),
+            is_up: i.admin_up,
         };
         let chosen = chosen(router, c.interface.as_slice())?.into_iter();
         let rows = chosen.filter(|i| !i.port.secondary.is_empty()).map(row);

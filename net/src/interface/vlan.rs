@@ -35,6 +35,10 @@ impl Tags {
         let Self(one) = Self::one(is_dot1ad, outer);
         Self((one + (1 << COUNT)) | (u32::from(inner) << VLAN))
     }
+    /// Their length, in bytes.
+    pub fn size(self) -> usize {
+        TAG * (self.0 >> COUNT) as usize
+    }
     /// All of it in the lowest [`Tags::BITS`] bits.
     pub fn to_bits(self) -> u64 {
         self.0.into()

@@ -18,8 +18,6 @@ const DEPTH: usize = 8;
 pub trait SourceFamily: Headers {
     /// Source address in an IP header.
     fn source_in(packet: &[u8]) -> Option<Self::Bits>;
-    /// Whether a source is none that routes could lead to: it is of the link itself.
-    fn is_of_link(source: Self::Bits) -> bool;
     /// Whether an interface has this address, or uses it.
     fn owns(all: &AddressReader, interface: u32, addr: Self::Bits, epoch: Epoch<'_>) -> bool;
     /// The table of packets received on an interface.
@@ -30,10 +28,6 @@ impl SourceFamily for Ip4 {
     #[inline(always)]
     fn source_in(packet: &[u8]) -> Option<u32> {
         ip4::Header::ref_from_prefix(packet).ok().map(|(h, _)| u32::from_be_bytes(h.src))
-    }
-    #[inline(always)]
-    fn is_of_link(source: u32) -> bool {
-        source == 0
     }
     fn owns(all: &AddressReader, interface: u32, addr: u32, epoch: Epoch<'_>) -> bool {
         all.owns4(interface, addr.into(), epoch)
@@ -47,10 +41,6 @@ impl SourceFamily for Ip6 {
     #[inline(always)]
     fn source_in(packet: &[u8]) -> Option<u128> {
         ip6::Header::ref_from_prefix(packet).ok().map(|(h, _)| u128::from_be_bytes(h.src))
-    }
-    #[inline(always)]
-    fn is_of_link(source: u128) -> bool {
-        source == 0 || source >> 118 == 0xfe80 >> 6
     }
     fn owns(all: &AddressReader, interface: u32, addr: u128, epoch: Epoch<'_>) -> bool {
         all.owns6(interface, addr.into(), epoch)

@@ -239,6 +239,9 @@ fn check<V: Version, N: Node<Error = V::Error>>(
     let mtu = a.mtu;
     let hops = V::hops(p).ok_or(V::DROPPED)?;
     if hops <= 1 && !p.flags().has(Flags::LOCAL) {
+        if hops > 0 {
+            V::spend_hop(p); // as in VPP, the packet is quoted without its last hop
+        }
         p.error(V::EXPIRED);
         p.set_payload(V::EXPIRED_PROBLEM);
         return Ok(CheckResult::IcmpError);

@@ -258,6 +258,8 @@ fn what_is_for_us_comes_from_others_whom_a_route_leads_back_to() {
         ("0.0.0.0", "10.0.0.1", NOWHERE4),
         ("0.0.0.0", "255.255.255.255", GOOD),
         ("192.0.2.1", "224.0.0.9", GOOD),
+        ("127.0.0.1", "224.0.0.9", NOWHERE4),
+        ("ff02::1", "ff02::9", NOWHERE6),
         (HOST6, "2001:db8::1", GOOD),
         ("2001:db8::1", "2001:db8::1", NOWHERE6),
         ("2a00::1", "2001:db8::1", NOWHERE6),

@@ -1,5 +1,5 @@
-//! `ip4-input`: the checks that every IPv4 packet must pass (RFC 1812 sections 5.2.2, 4.2.2 and
-//! 5.3.7).
+//! `ip4-input`: the checks that every IPv4 packet must pass (RFC 1812 sections 5.2.2 and 4.2.2).
+//! Sources are checked where a feature wants it, and on packets for this router.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -168,7 +168,7 @@ pub(super) fn plain<C: Checksum>(packet: &[u8]) -> Option<&Header> {
         && usize::from(header.total_len.get()) == packet.len()
         && header.fragment.get() & OFFSET_MASK != 1
         && header.ttl != 0
-        && (header.src[0] < 0xe0) & (header.src[0] != 127) & (header.dst[0] < 0xe0)
+        && header.dst[0] < 0xe0
         && C::is_right(header);
     is_plain.then_some(header)
 }
@@ -195,9 +195,6 @@ fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<(bool, Option<Next
     if header.fragment.get() & OFFSET_MASK == 1 {
         return Err(Error::FragmentOffsetOne);
     }
-    if is_impossible_source(header.src) {
-        return Err(Error::SrcLookupMiss);
-    }
     let len = usize::from(header.total_len.get());
     if len < header_len {
         return Err(Error::TooShort);
@@ -222,12 +219,6 @@ fn check<C: Checksum>(p: &mut Packet<'_, Input<C>>) -> Result<(bool, Option<Next
             (true, Some(Next::IcmpError))
         }
     })
-}
-
-/// Loopback, multicast and broadcast addresses send nothing.
-#[inline(always)]
-fn is_impossible_source(src: [u8; 4]) -> bool {
-    (src[0] == 127) | (src[0] & 0xf0 == 0xe0) | (src == [0xff; 4])
 }
 
 #[inline(always)]

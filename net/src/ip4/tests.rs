@@ -58,9 +58,6 @@ fn every_check_drops_and_counts() {
         ("bad_length", changed(|h| h.version_ihl = 0x4f)[..40].to_vec()),
         ("too_short", changed4(with_options(&good(), &[0; 4]), |h| h.total_len = 23.into())),
         ("fragment_offset_one", changed(|h| h.fragment = 1.into())),
-        ("src_lookup_miss", changed(|h| h.src = [224, 0, 0, 1])),
-        ("src_lookup_miss", changed(|h| h.src = [127, 0, 0, 1])),
-        ("src_lookup_miss", changed(|h| h.src = [255; 4])),
     ];
     for (counter, packet) in cases {
         let mut bench = Bench::new();
@@ -72,9 +69,9 @@ fn every_check_drops_and_counts() {
 }
 
 #[test]
-fn sources_that_only_look_odd_pass() {
+fn packets_of_odd_sources_are_forwarded() {
     let mut bench = Bench::new();
-    let sources = [[0, 0, 0, 0], [126, 0, 0, 1], [128, 0, 0, 1], [223, 1, 1, 1], [240, 0, 0, 1]];
+    let sources = [[0; 4], [126, 0, 0, 1], [127, 0, 0, 1], [224, 0, 0, 1], [255; 4]];
     let packets = sources.map(|src| changed4(good(), |h| h.src = src));
     assert_eq!(bench.send("ip4-input", &packets).len(), 5);
     bench.expect(&[]);

@@ -117,6 +117,11 @@ impl Version for V4 {
         if header.is_fragment() {
             return Err(Error::Drop);
         }
+        // No host has such an address (RFC 1122 section 3.2.1.3).
+        let is_odd = matches!(header.src, [127 | 0xe0..=0xef, ..] | [255, 255, 255, 255]);
+        if is_odd && !p.flags().has(Flags::LOCAL) {
+            return Err(Error::SrcLookupMiss);
+        }
         let (offset, total) = (header.header_len(), usize::from(header.total_len.get()));
         let len = total.checked_sub(offset).ok_or(Error::TooShort)?;
         Ok(Upper { protocol: header.protocol, offset, len })

@@ -130,7 +130,7 @@ fn check(p: &mut Packet<'_, Input>) -> Result<Option<Next>, Error> {
     if header.version() != 6 {
         return Err(Error::Version);
     }
-    if header.src[0] == MULTICAST || header.src == LOOPBACK {
+    if header.src == LOOPBACK {
         return Err(Error::SrcLookupMiss);
     }
     if header.dst == LOOPBACK {

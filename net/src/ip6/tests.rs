@@ -31,7 +31,6 @@ fn every_check_drops_and_counts() {
         ("bad_length", good()[..63].to_vec()),
         ("bad_length", changed(|h| h.payload_len = 25.into())),
         ("version", changed(|h| h.version_class_flow = (4 << 28).into())),
-        ("src_lookup_miss", changed(|h| h.src[0] = 0xff)),
         ("src_lookup_miss", changed6(good(), |h| h.src = loopback)),
         ("dst_lookup_miss", changed6(good(), |h| h.dst = loopback)),
     ];
@@ -42,6 +41,13 @@ fn every_check_drops_and_counts() {
         bench.expect(&[("ip6-input", counter, 1)]);
         assert_eq!(bench.router.interfaces.values(bench.pg0).drops, 1, "{counter}");
     }
+}
+
+#[test]
+fn packets_of_groups_are_forwarded() {
+    let mut bench = Bench::new();
+    let packet = changed6(good(), |h| h.src = [0xff; 16]);
+    assert_eq!(bench.send("ip6-input", &[packet])[0].at, "ip6-lookup");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use graph::{Buffer, Flags};
 use infra::counter::{Counter, Rows};
 use wire::checksum::{self, Sum};
 use wire::ip6::{self, Header};
-use wire::{MacAddr, Protocol, icmp6, print, udp};
+use wire::{MacAddr, Protocol, dhcp6, icmp6, print, udp};
 use zerocopy::FromBytes;
 
 use super::input::plain;
@@ -16,7 +16,6 @@ use crate::adjacency::Link;
 use crate::drops::Problem;
 use crate::fib::Ip6;
 use crate::interface::Counters;
-use crate::ip::SourceFamily;
 use crate::ip::{Linked, Nodes, Upper, Version};
 
 /// IPv6.
@@ -120,6 +119,10 @@ impl Version for V6 {
         if found.fragment.is_some() {
             return Err(Error::Drop);
         }
+        // Groups send nothing (RFC 4291 section 2.7).
+        if header.src_addr().is_multicast() && !p.flags().has(Flags::LOCAL) {
+            return Err(Error::SrcLookupMiss);
+        }
         let total = size_of::<Header>() + usize::from(header.payload_len.get());
         let len = total.checked_sub(found.offset).ok_or(Error::BadLength)?;
         Ok(Upper { protocol: found.protocol, offset: found.offset, len })
@@ -141,7 +144,14 @@ impl Version for V6 {
         // Neighbours must be able to ask who we are before a route leads to them.
         let is_icmp = upper.protocol == Protocol::ICMP6;
         let header = p.header::<Header>().filter(|h| !is_icmp && h.dst[0] != 0xff)?;
-        Some(u128::from_be_bytes(header.src)).filter(|source| !Ip6::is_of_link(*source))
+        // So must a DHCP client: a relay answers it from a global address.
+        let udp = upper.header::<udp::Header>(p).filter(|_| upper.protocol == Protocol::UDP);
+        let is_for_client = udp.is_some_and(|udp| udp.dst_port.get() == dhcp6::CLIENT_PORT);
+        if is_for_client && header.dst_addr().is_unicast_link_local() {
+            return None;
+        }
+        let src = Some(header.src_addr()).filter(|src| !src.is_unspecified());
+        src.filter(|src| !src.is_unicast_link_local()).map(|src| src.to_bits())
     }
     fn protocol_problem(p: &Buffer<'_>, upper: &Upper) -> Option<Problem> {
         if upper.protocol == Protocol::NO_NEXT_HEADER {

@@ -8,7 +8,7 @@ use control::configuration::{Lines, Stage};
 use super::routes::prefix;
 use super::{EntryFlags, ItfFlags, MPath, MPrefix, Multicast};
 use super::{objects, show};
-use crate::fib::{Family, Ip4, Ip6, Source, TableIndex, parse_paths, path_words};
+use crate::fib::{Family, Ip4, Ip6, Source, parse_paths, path_words};
 use crate::router::Router;
 
 /// `ip mroute [add|del] [SOURCE] GROUP[/LEN] [table ID] [source NAME] [rpf-id N] [FLAG...]`
@@ -94,8 +94,8 @@ impl Mroute {
             .table_for(self.prefix.group, id)
             .ok_or_else(|| Error::new(format!("Nonexistent table id {id}")))?;
         let paths = self.paths.iter().map(|text| match self.prefix.group {
-            IpAddr::V4(_) => path::<Ip4>(router, table, text),
-            IpAddr::V6(_) => path::<Ip6>(router, table, text),
+            IpAddr::V4(_) => path::<Ip4>(router, text),
+            IpAddr::V6(_) => path::<Ip6>(router, text),
         });
         let paths = paths.collect::<Result<Vec<_>, _>>()?;
         let source = self.source.as_ref().map_or(Ok(Source::CLI), |name| {
@@ -119,7 +119,7 @@ impl Mroute {
 }
 
 /// One path as unicast routes have them, with flags in it.
-fn path<F: Family>(router: &Router, table: TableIndex, text: &str) -> Result<MPath, Error> {
+fn path<F: Family>(router: &Router, text: &str) -> Result<MPath, Error> {
     let mut flags = ItfFlags::default();
     let mut words = String::from("via");
     let is_any = |word: &str| word.parse().is_ok_and(|a: IpAddr| a.is_unspecified());
@@ -131,7 +131,7 @@ fn path<F: Family>(router: &Router, table: TableIndex, text: &str) -> Result<MPa
     }
     let wrong = || Error::new(format!("parse error `via{text}'"));
     // Unknown words are shown with their flags.
-    let paths = parse_paths::<F>(router, table, &words)
+    let paths = parse_paths::<F>(router, &words)
         .map_err(|e| if e.to_string().starts_with("parse error") { wrong() } else { e })?;
     let [path] = paths.try_into().map_err(|_| wrong())?;
     Ok(MPath { path, flags })

@@ -3,45 +3,19 @@
 use std::fmt;
 use std::ops::Bound;
 
-use control::cli::{Cli, Command, Error, Output, Step, Task};
+use control::cli::{Cli, Error, Output, Step, Task};
+use infra::counter::Volume;
 use serde::Serialize;
 
 use super::kind::Multicast;
 use super::routes::prefix;
 use super::show::describe;
-use super::table::{Entry, MKey};
-use crate::fib::{Ip4, Ip6, TableIndex, TableSize};
+use super::table::{Copy, Entry, MKey};
+use crate::fib::{Ip4, Ip6, ShowNumbered, TableIndex, TableSize};
 use crate::router::Router;
 
 /// Routes shown between two looks at the rest of the control plane.
 const SLICE: usize = 200;
-
-/// List the multicast FIB entries of all tables by index.
-#[derive(Command)]
-#[command("show mfib entry")]
-struct ShowEntry {
-    /// only this one
-    #[positional]
-    index: Option<u32>,
-}
-
-/// Show the interfaces of multicast routes.
-#[derive(Command)]
-#[command("show mfib interface")]
-struct ShowInterface {
-    /// only this one
-    #[positional]
-    index: Option<u32>,
-}
-
-/// Show the replication of multicast routes, by index.
-#[derive(Command)]
-#[command("show replicate")]
-struct ShowReplicate {
-    /// only this one
-    #[positional]
-    index: Option<u32>,
-}
 
 /// Description of a route.
 type Say = fn(&Router, &Seen<'_>) -> Output;
@@ -169,18 +143,19 @@ struct Replicate {
     packets: u64,
     bytes: u64,
     copies: Vec<String>,
+    /// Whether one of them is for the router itself.
+    #[serde(skip)]
+    is_local: bool,
 }
 
 impl fmt::Display for Replicate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, packets, bytes, copies } = self;
-        writeln!(
-            f,
-            "dpo-replicate: [index:{index} buckets:{} to:[{packets}:{bytes}]]",
-            copies.len()
-        )?;
+        let Self { index, packets, bytes, copies, is_local } = self;
+        let flags = if *is_local { "has-local " } else { "none" };
+        write!(f, "dpo-replicate: [index:{index} buckets:{} flags:[{flags}] ", copies.len())?;
+        writeln!(f, "to:[{packets}:{bytes}]]")?;
         let mut numbered = copies.iter().enumerate();
-        numbered.try_for_each(|(at, copy)| writeln!(f, "    [{at}] {copy}"))
+        numbered.try_for_each(|(at, copy)| writeln!(f, "  [{at}] {copy}"))
     }
 }
 
@@ -190,9 +165,10 @@ fn replicate(router: &Router, seen: &Seen<'_>) -> Output {
     if copies.is_empty() {
         return Output::none();
     }
+    let is_local = copies.iter().any(|copy| matches!(copy, Copy::Receive));
     let copies = copies.iter().map(|copy| describe(router, copy)).collect();
-    let counted = router.mfib.counters.sum(index as usize);
-    Output::of(Replicate { index, packets: counted.packets, bytes: counted.bytes, copies })
+    let Volume { packets, bytes } = router.mfib.counters.sum(index as usize);
+    Output::of(Replicate { index, packets, bytes, copies, is_local })
 }
 
 /// The tables that packets are looked up in.
@@ -217,7 +193,11 @@ fn all(router: &Router, say: Say, only: Option<u32>) -> Result<Box<dyn Task<Rout
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.task(|router: &mut Router, c: ShowEntry| all(router, entry, c.index));
-    cli.task(|router: &mut Router, c: ShowInterface| all(router, interfaces, c.index));
-    cli.task(|router: &mut Router, c: ShowReplicate| all(router, replicate, c.index));
+    let entries = |router: &mut Router, c: ShowNumbered| all(router, entry, c.index);
+    let about = "List the multicast FIB entries of all tables by index";
+    cli.task_at("show mfib entry", about, entries);
+    let inside = |router: &mut Router, c: ShowNumbered| all(router, interfaces, c.index);
+    cli.task_at("show mfib interface", "Show the interfaces of multicast routes", inside);
+    let copies = |router: &mut Router, c: ShowNumbered| all(router, replicate, c.index);
+    cli.task_at("show replicate", "Show the replication of multicast routes, by index", copies);
 }

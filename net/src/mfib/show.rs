@@ -94,9 +94,9 @@ impl Show {
 /// The target of a copy.
 pub(super) fn describe(router: &Router, copy: &Copy) -> String {
     match copy {
-        Copy::Receive => "[@12]: dpo-receive".to_owned(),
+        Copy::Receive => "[@1]: dpo-receive".to_owned(),
         Copy::Multicast(a) | Copy::Neighbor(a, _) => {
-            format!("[@1]: {}", adjacency::describe(router, *a))
+            format!("[@2]: {}", adjacency::describe(router, *a))
         }
         Copy::Object(object) => router.describe_object(*object),
     }
@@ -107,6 +107,9 @@ struct Route {
     #[serde(skip)]
     family: &'static str,
     prefix: String,
+    /// Bits that are looked up: of the group, and of the source if there is one.
+    #[serde(skip)]
+    len: u32,
     flags: String,
     rpf_id: u32,
     stats_index: u32,
@@ -146,6 +149,7 @@ fn route<F: Multicast>(router: &Router, key: MKey<F>, entry: &Entry) -> Route {
     Route {
         family: F::NAME,
         prefix: prefix::<F>(key).to_string(),
+        len: u32::from(key.1) + key.2.map_or(0, |_| u32::from(F::BITS)),
         flags: route.flags.to_string(),
         rpf_id: route.rpf_id,
         stats_index: entry.route,
@@ -164,7 +168,10 @@ impl fmt::Display for Table {
         }
         writeln!(f, "{}, fib_index:{} flags:none", self.name, self.fib_index)?;
         if self.is_summary {
-            return writeln!(f, "  routes:{}", self.routes.len());
+            writeln!(f, "{:>17}{:>14}     ", "Prefix length", "Count")?;
+            let mut lens = BTreeMap::<u32, usize>::new();
+            self.routes.iter().for_each(|route| *lens.entry(route.len).or_default() += 1);
+            return lens.iter().try_for_each(|(len, n)| writeln!(f, "{len:>20}{n:>16}"));
         }
         self.routes.iter().try_for_each(|r| r.fmt(f))
     }
@@ -174,7 +181,7 @@ impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.prefix)?;
         if !self.flags.is_empty() {
-            write!(f, " flags:{}", self.flags)?;
+            write!(f, "  flags:{}", self.flags)?;
         }
         if self.rpf_id != 0 {
             write!(f, " rpf-id:{}", self.rpf_id)?;

@@ -146,9 +146,14 @@ fn every_interface_with_an_address_listens_to_its_groups() {
     assert_eq!(b.send_group("pg1", &[six("fe80::9", "ff02::9")])[0].0, "ip6-drop");
     b.set("set interface ip address del pg2 10.0.2.1/24");
     assert_eq!(b.send_group("pg2", &[four("10.0.2.9", "224.0.0.1", 9)]), dropped());
-    assert_eq!(b.run("show ip mfib summary"), "ipv4-VRF:0, fib_index:0 flags:none\n  routes:3\n");
-    let text = "ipv6-VRF:0, fib_index:0 flags:none\n  routes:5\n";
-    assert_eq!(b.run("show ip6 mfib summary"), text);
+    let head = "    Prefix length         Count     \n";
+    let rows = "                   0               1\n                  32               2\n";
+    let text = format!("ipv4-VRF:0, fib_index:0 flags:none\n{head}{rows}");
+    assert_eq!(b.run("show ip mfib summary"), text);
+    let shown = b.run("show ip6 mfib summary");
+    let counts = shown.lines().skip(2).filter_map(|line| line.split_whitespace().nth(1));
+    let sum = counts.map(|count| count.parse::<u32>().unwrap()).sum::<u32>();
+    assert!(shown.contains(head) && sum == 5, "{shown}");
 }
 
 #[test]
@@ -402,7 +407,8 @@ fn what_routes_are_made_of_is_shown() {
     }
     b.send_group("pg0", &[four("10.0.0.2", "232.1.1.1", 100)]);
     let copies = b.run(&format!("show replicate {number}"));
-    let head = format!("dpo-replicate: [index:{number} buckets:2 to:[1:128]]\n    [0] [@1]: ");
+    let head =
+        format!("dpo-replicate: [index:{number} buckets:2 flags:[none] to:[1:128]]\n  [0] [@2]: ");
     assert!(copies.starts_with(&head), "{copies}");
     assert!(b.run("show replicate").contains(&copies));
     assert_eq!(b.run("show replicate 99999"), "show replicate: no object 99999\n");

@@ -102,7 +102,7 @@ impl<P: Place> Node for Mirror<P> {
             let is_detection = src.is_unspecified() || src == target;
             let is_neighbor = on_link.has(on, src, epoch);
             let may_ask = is_neighbor || on_link.answers(on, src, epoch);
-            let is_proxied = may_ask && answered.has(ports, on, target, epoch);
+            let is_proxied = may_ask && answered.has(ports, (on, src), target, epoch);
             if is_detection || addresses.owns6(on, target, epoch) {
                 return Ok(Next::Along);
             }

@@ -1,5 +1,5 @@
-//! Hosts behind one interface that are answered for on the others (RFC 4861 section 7.2.8), and
-//! interfaces on which everybody is ([`super::Mirror`]).
+//! Hosts behind one interface that are answered for there and on the others (RFC 4861 section
+//! 7.2.8), and interfaces on which everybody is ([`super::Mirror`]).
 //!
 //! A host that is answered for gets a route to its interface, so that it counts as a neighbour
 //! there and packets for it go there.
@@ -40,19 +40,19 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// Whether a host is answered for on an interface: it is behind another one that looks up in
-    /// the same table.
+    /// Whether a host is answered for on an interface that looks up in the same table as the
+    /// host's. On that one itself a host that is about to use the address hears nothing.
     pub(super) fn has(
         &self,
         ports: &SlabReader<Port>,
-        on: u32,
+        (on, asker): (u32, Ipv6Addr),
         host: Ipv6Addr,
         epoch: Epoch<'_>,
     ) -> bool {
         let table = |i: u32| ports.read(i, epoch).and_then(|p| p.ip6);
-        self.proxied
-            .iter()
-            .any(|p| p.addr == host && p.interface.0 != on && table(p.interface.0) == table(on))
+        let is_other = !asker.is_unspecified() && asker != host;
+        let is_at = |at: u32| if at == on { is_other } else { table(at) == table(on) };
+        self.proxied.iter().any(|p| p.addr == host && is_at(p.interface.0))
     }
     /// Whether a host is behind an interface and answered for on others.
     pub(super) fn is_behind(&self, on: u32, host: Ipv6Addr) -> bool {
@@ -194,8 +194,8 @@ impl Router {
 /// nothing.
 pub(super) fn follow(router: &mut Router, interface: InterfaceIndex) {
     let answered = router.nd_answered();
-    let has_others = answered.proxied.iter().any(|host| host.interface != interface);
-    set(router, interface, has_others || answered.is_mirrored(interface.0));
+    let is_on = !answered.proxied.is_empty() || answered.is_mirrored(interface.0);
+    set(router, interface, is_on);
 }
 
 fn set(router: &mut Router, interface: InterfaceIndex, on: bool) {

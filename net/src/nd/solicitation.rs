@@ -74,7 +74,7 @@ impl Node for NeighborSolicitation {
                     }
                     return Err(Error6::Drop);
                 }
-                if !self.answers_for(on, asked.target, epoch) && !self.serves(on, &asked, epoch) {
+                if !self.answers_for(on, &asked, epoch) && !self.serves(on, &asked, epoch) {
                     return Err(Error6::NeighborSolicitationSourceUnknown);
                 }
                 if let Some(mac) = asked.mac.filter(|_| is_neighbor) {
@@ -110,8 +110,7 @@ impl NeighborSolicitation {
         }
         let is_alone = ours.is_unnumbered(on, epoch) && ours.owns6(on, asked.target, epoch);
         let may_ask = is_alone
-            || self.answers_for(on, asked.target, epoch)
-                && self.on_link.answers(on, asked.src, epoch);
+            || self.answers_for(on, asked, epoch) && self.on_link.answers(on, asked.src, epoch);
         may_ask.then_some(false).ok_or(Error6::NeighborSolicitationSourceNotOnLink)
     }
     /// Whether it comes from a host that is answered for elsewhere, for an address of ours: one of
@@ -124,12 +123,13 @@ impl NeighborSolicitation {
         let tentative = self.tentative.read(epoch);
         tentative.binary_search(&(InterfaceIndex(on), target)).is_ok()
     }
-    /// Whether we answer for an address: it is ours, or one of a host behind another interface that
-    /// looks up in the same table.
-    fn answers_for(&self, on: u32, target: Ipv6Addr, epoch: Epoch<'_>) -> bool {
+    /// Whether we answer for the address that is asked for: it is ours, or one of a host that is
+    /// answered for.
+    fn answers_for(&self, on: u32, asked: &Message, epoch: Epoch<'_>) -> bool {
+        let target = asked.target;
         let answered = self.answered.read(epoch);
         self.addresses.owns6(on, target, epoch)
             || self.on_link.is_ours(on, target, epoch)
-            || answered.has(&self.ports, on, target, epoch)
+            || answered.has(&self.ports, (on, asked.src), target, epoch)
     }
 }

@@ -47,6 +47,13 @@ fn a_proxied_host_is_a_neighbour_where_it_is_and_answered_for_elsewhere() {
     }
     let out = b.receive(b.pg0, &[packet6("2001:db8::9")]);
     assert_eq!((out[0].tx, &out[0].bytes[..6]), (b.pg1.0, &OTHER.0[..]));
+    // On its own link others find it as well, and its address is not defended.
+    let mut near = solicitation("2001:db8:1::7", "2001:db8::9");
+    near.ethernet.src = OTHER;
+    let detection = summed(&solicitation("::", "2001:db8::9"), 8);
+    assert!(b.receive(b.pg1, &[detection]).is_empty());
+    let told = answer(&b.receive(b.pg1, &[summed(&near, 0)])[0]);
+    assert_eq!((told.target, told.ethernet.src), (near.target, PG1));
     // It believes to be on the link of `pg0`, and asks for our address there.
     let mut frame = solicitation("2001:db8::9", "2001:db8::1");
     frame.ethernet.src = OTHER;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use control::cli::{Cli, Command, Error, Output, Print, Step, Task, Word};
+use control::cli::{Cli, Command, Error, Output, Print, Step, Task, Word, centred};
 use control::configuration::Lines;
 use serde::Serialize;
 use wire::{IpVersion, MacAddr};
@@ -166,28 +166,8 @@ fn show_config(router: &mut Router, _: ShowConfig) -> Result<Output, Error> {
 
 /// Show neighbors.
 #[derive(Clone, Debug, Command)]
-#[command("show ip neighbors", "show ip neighbor", "show ip arp")]
+#[command()]
 struct Show {
-    /// only on this interface
-    #[positional]
-    #[values("interface")]
-    interface: Option<Word>,
-}
-
-/// Show IPv4 neighbors.
-#[derive(Clone, Debug, Command)]
-#[command("show ip4 neighbors", "show ip4 neighbor", "show ip4 neighbor-sorted")]
-struct Show4 {
-    /// only on this interface
-    #[positional]
-    #[values("interface")]
-    interface: Option<Word>,
-}
-
-/// Show IPv6 neighbors.
-#[derive(Clone, Debug, Command)]
-#[command("show ip6 neighbors", "show ip6 neighbor", "show ip6 neighbor-sorted")]
-struct Show6 {
     /// only on this interface
     #[positional]
     #[values("interface")]
@@ -220,16 +200,10 @@ impl fmt::Display for Rows {
             writeln!(f, "{age}{ip}{flags}{mac}{}", centred("Interface", 24))?;
         }
         self.neighbors.iter().try_for_each(|n| {
-            let (ip, flags) = (centred(&n.ip.to_string(), 40), centred(&n.flags, 6));
+            let (ip, flags) = (centred(n.ip, 40), centred(&n.flags, 6));
             writeln!(f, "{:>12.4}{ip}{flags}{}{}", n.age, centred(&n.mac, 20), n.interface)
         })
     }
-}
-
-/// `text` in the middle of `width` columns, rather to the right.
-fn centred(text: &str, width: usize) -> String {
-    let left = width.saturating_sub(text.len()).div_ceil(2);
-    format!("{:<width$}", format!("{:left$}{text}", ""))
 }
 
 struct ShowTask {
@@ -311,7 +285,22 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     );
     cli.command(set_config);
     cli.command(show_config);
-    cli.task(|router: &mut Router, c: Show| show(router, c.interface, None));
-    cli.task(|router: &mut Router, c: Show4| show(router, c.interface, Some(IpVersion::V4)));
-    cli.task(|router: &mut Router, c: Show6| show(router, c.interface, Some(IpVersion::V6)));
+    for (family, about, paths) in [
+        (None, "Show neighbors", &["show ip neighbors", "show ip neighbor", "show ip arp"]),
+        (
+            Some(IpVersion::V4),
+            "Show IPv4 neighbors",
+            &["show ip4 neighbors", "show ip4 neighbor", "show ip4 neighbor-sorted"],
+        ),
+        (
+            Some(IpVersion::V6),
+            "Show IPv6 neighbors",
+            &["show ip6 neighbors", "show ip6 neighbor", "show ip6 neighbor-sorted"],
+        ),
+    ] {
+        for path in paths {
+            let show = move |router: &mut Router, c: Show| show(router, c.interface, family);
+            cli.task_at(path, about, show);
+        }
+    }
 }

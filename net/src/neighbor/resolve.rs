@@ -32,8 +32,7 @@ use crate::drops::Problem;
 use crate::events::EventSender;
 use crate::fib::{self, Forwarding, LpmReader, Via};
 use crate::interface::{InterfaceIndex, Port};
-use crate::ip::SourceFamily;
-use crate::ip::{Headers, Version};
+use crate::ip::{Headers, SourceFamily, Version};
 
 /// The neighbour that a node resolves.
 pub trait ResolveTarget: Copy + Send + 'static {
@@ -214,8 +213,8 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
         }
         self.waiting.push(key, held, now);
     }
-    /// The table of the interface of a connected network, if a packet came there by another and it
-    /// knows more of the packet's destination.
+    /// The table of the interface of a connected network, if a packet came there by another and its
+    /// destination is a neighbour there, or our own.
     fn own_table(&self, p: &Buffer<'_>, interface: u32, epoch: Epoch<'_>) -> Option<u16> {
         let port = self.readers.ports.read(interface, epoch)?;
         let table = F::Family::table(port).filter(|table| *table != p.fib())?;
@@ -228,7 +227,8 @@ impl<F: Family, W: ResolveTarget> Resolver<F, W> {
             Via::Receive(on) => on == interface,
             Via::Adjacency(index) => {
                 let a = self.readers.adjacencies.read(index.0, epoch);
-                a.is_some_and(|a| a.interface.0 == interface)
+                let hop = a.filter(|a| a.interface.0 == interface).map(|a| F::addr(a.next_hop));
+                hop == Some(F::destination(p))
             }
             _ => false,
         };

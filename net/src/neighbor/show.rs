@@ -46,16 +46,20 @@ struct Row {
 
 fn write_statistics(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut last = "";
-    for row in rows {
-        if last != row.interface {
-            writeln!(f, "{}:", row.interface)?;
-            last = &row.interface;
+    for Row { interface, protocol, rx, tx } in rows {
+        if last != interface {
+            writeln!(f, "  {interface}")?;
+            last = interface;
         }
-        for (direction, c) in [("rx", &row.rx), ("tx", &row.tx)] {
+        write!(f, "    {:<4}", format!("{protocol}:"))?;
+        for (direction, c) in [("rx", rx), ("tx", tx)] {
             let Counted { requests, replies, gratuitous } = c;
-            write!(f, "  {} {direction}: requests:{requests} ", row.protocol)?;
-            writeln!(f, "replies:{replies} gratuitous:{gratuitous}")?;
+            write!(
+                f,
+                " {direction}:[reply:{replies} request:{requests} gratuitous:{gratuitous} ]"
+            )?;
         }
+        writeln!(f)?;
     }
     Ok(())
 }
@@ -126,10 +130,11 @@ mod tests {
         let mut b = Bench::new();
         b.receive(b.pg0, &[bytes(request(HOST, "10.0.0.2", "10.0.0.1"))]);
         let shown = b.cli("show ip neighbor-stats pg0");
-        let head =
-            "pg0:\n  arp rx: requests:1 replies:0 gratuitous:0\n  arp tx: requests:0 replies:1 ";
-        assert!(shown.starts_with(head), "{shown}");
-        assert!(b.cli("show ip neighbor-stats").contains("pg1:\n  arp rx: requests:0 "));
+        let none = "[reply:0 request:0 gratuitous:0 ]";
+        let arp = "  pg0\n    arp: rx:[reply:0 request:1 gratuitous:0 ] tx:[reply:1 request:0 ";
+        assert!(shown.starts_with(arp), "{shown}");
+        assert!(shown.contains(&format!("]\n    nd:  rx:{none} tx:[")), "{shown}");
+        assert!(b.cli("show ip neighbor-stats").contains(&format!("  pg1\n    arp: rx:{none} ")));
         assert_eq!(b.cli("show ip neighbor-watcher"), "");
         let pg1 = b.pg1;
         b.control(|router, _| {

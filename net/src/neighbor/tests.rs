@@ -887,6 +887,10 @@ fn a_route_of_another_table_leads_to_the_same_neighbours() {
     let asked = b.receive(pg0, &[packet("10.0.1.1")]);
     assert!(asked.len() == 1 && asked[0].tx == pg0.0);
     assert_eq!(arp_of(&asked[0]).arp.target.addr(), ip("10.0.0.2"));
+    // A route of that table is for packets of that table.
+    b.set("ip route add table 1 10.0.1.128/25 via 10.0.1.9 pg1");
+    let asked = b.receive(pg0, &[packet("10.0.1.200")]);
+    assert_eq!(arp_of(&asked[0]).arp.target.addr(), ip("10.0.1.200"));
 }
 
 #[test]

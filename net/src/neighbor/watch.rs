@@ -32,17 +32,13 @@ impl Watcher {
 }
 
 impl Router {
-    /// Registers or unregisters a client for neighbor events. False if it was not registered
-    /// anyway.
-    pub fn watch_neighbors(&mut self, new: Watcher, enable: bool) -> bool {
+    /// Registers or unregisters a client for neighbor events.
+    pub fn watch_neighbors(&mut self, new: Watcher, enable: bool) {
         let watchers = &mut self.neighbors_mut().watchers;
-        let count = watchers.len();
         watchers.retain(|w| !w.is_same_but_pid(&new));
-        let was_there = watchers.len() < count;
         if enable {
             watchers.push(new);
         }
-        enable || was_there
     }
     /// Clients that get events about neighbours.
     pub fn neighbor_watchers(&self) -> &[Watcher] {

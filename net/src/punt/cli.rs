@@ -40,7 +40,7 @@ impl Command for SetPunt {
 }
 
 impl Print for SetPunt {
-    const STAGE: Stage = Stage::Settings;
+    const STAGE: Stage = Stage::Objects; // before listeners, which take what is left
     fn print(&self, line: &mut Line<'_>) {
         line.flag("del", !self.on).value(&self.what);
     }
@@ -157,7 +157,7 @@ impl Command for Deregister {
 }
 
 impl Print for Register {
-    const STAGE: Stage = Stage::Settings;
+    const STAGE: Stage = Stage::Objects;
     fn print(&self, line: &mut Line<'_>) {
         line.value(&self.what).keyword("socket", &self.path.display());
     }
@@ -268,15 +268,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     SetRedirect::all::<V6>(router).for_each(|c| lines.push(&SetRedirectOf::<true>(c)));
 }
 
-/// Show redirects of punted IPv4 packets.
+/// Show redirects of punted packets.
 #[derive(Command)]
-#[command("show ip punt redirect")]
-struct ShowRedirects4;
-
-/// Show redirects of punted IPv6 packets.
-#[derive(Command)]
-#[command("show ip6 punt redirect")]
-struct ShowRedirects6;
+#[command()]
+struct ShowRedirects;
 
 /// Show local UDP ports and their handlers.
 #[derive(Command)]
@@ -309,7 +304,7 @@ struct ShowUdpPunt {
 
 /// Show local IP protocols and their handlers.
 #[derive(Command)]
-#[command("show ip local", "show ip6 local")]
+#[command()]
 struct ShowLocal;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -331,15 +326,16 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, set: SetRedirectOf<false>| set.0.carry_out::<V4>(router));
     cli.command(|router: &mut Router, set: SetRedirectOf<true>| set.0.carry_out::<V6>(router));
-    cli.command(|router: &mut Router, _: ShowRedirects4| Ok(redirects::<V4>(router)));
-    cli.command(|router: &mut Router, _: ShowRedirects6| Ok(redirects::<V6>(router)));
+    let four = |router: &mut Router, _: ShowRedirects| Ok(redirects::<V4>(router));
+    let six = |router: &mut Router, _: ShowRedirects| Ok(redirects::<V6>(router));
+    cli.command_at("show ip punt redirect", four).command_at("show ip6 punt redirect", six);
     cli.command(|router: &mut Router, show: ShowUdpPorts| {
         let mut rows = router.udp_takers();
         rows.retain(|(family, port, _)| {
             let is_meant = if *family == "ip4" { show.ip4 } else { show.ip6 };
             (is_meant || show.ip4 == show.ip6) && show.port.is_none_or(|only| only == *port)
         });
-        Ok(Output::of(Dispatch { what: "port", rows }))
+        Ok(Output::rows(rows, write_ports))
     });
     cli.command(|router: &mut Router, show: ShowUdpPunt| {
         let both = show.ipv4 == show.ipv6;
@@ -347,10 +343,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let shown = IpVersion::ALL.into_iter().filter(is_shown);
         Ok(Output::rows(shown.map(|version| UdpPorts::of(router, version)), write_udp_punt))
     });
-    cli.command(|router: &mut Router, _: ShowLocal| {
-        let protocols = router.protocol_takers();
-        Ok(Output::of(Dispatch { what: "protocol", rows: protocols }))
-    });
+    for (path, version) in [("show ip local", IpVersion::V4), ("show ip6 local", IpVersion::V6)] {
+        cli.command_at(path, move |router: &mut Router, _: ShowLocal| Ok(local(router, version)));
+    }
 }
 
 impl From<SocketError> for Error {
@@ -423,18 +418,23 @@ fn write_udp_punt(rows: &[UdpPorts], f: &mut fmt::Formatter<'_>) -> fmt::Result 
     Ok(())
 }
 
-/// Numbers and the nodes that take them, of IPv4 and IPv6.
-#[derive(Serialize)]
-struct Dispatch {
-    what: &'static str,
-    rows: Vec<(&'static str, u16, String)>,
+fn write_ports(rows: &[Taker], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let width = rows.iter().map(|(.., node)| node.len()).max().unwrap_or_default();
+    writeln!(f, " port proto {:>width$}", "node")?;
+    rows.iter().try_for_each(|(of, port, node)| writeln!(f, "{port:>5} {of:>5} {node:>width$}"))
 }
 
-impl fmt::Display for Dispatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<8}{:<10}node", "family", self.what)?;
-        self.rows
-            .iter()
-            .try_for_each(|(family, number, node)| writeln!(f, "{family:<8}{number:<10}{node}"))
-    }
+/// Version of IP, number of a port or protocol, and the node that takes its packets.
+type Taker = (&'static str, u16, String);
+
+fn local(router: &Router, version: IpVersion) -> Output {
+    let of = version.name();
+    let rows = router.protocol_takers().into_iter().filter(|row| row.0 == of);
+    Output::rows(rows, move |rows: &[Taker], f| {
+        writeln!(f, "Protocols handled by {of}_local")?;
+        rows.iter().try_for_each(|(_, number, node)| match version {
+            IpVersion::V4 => writeln!(f, "{}: {node}", Protocol(*number as u8)),
+            IpVersion::V6 => writeln!(f, "{number}: {node}"),
+        })
+    })
 }

@@ -155,13 +155,14 @@ fn write_db(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn write_reasons(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let line = |Row { id, name, client, .. }: &Row| writeln!(f, "[{id}] {name} from:[{client}]");
-    rows.iter().try_for_each(line)
+    rows.iter().try_for_each(|Row { id, name, flags, client, .. }| {
+        writeln!(f, "[{id}] {name} flags: {flags}  from:[{client} ]")
+    })
 }
 
 fn write_stats(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    rows.iter().try_for_each(|Row { id, name, packets, bytes, .. }| {
-        writeln!(f, "[{id}] {name}: packets:{packets} bytes:{bytes}")
+    rows.iter().try_for_each(|Row { id, name, flags, packets, bytes, .. }| {
+        writeln!(f, "[{id}] {name} flags: {flags}  packets:{packets} bytes:{bytes}")
     })
 }
 

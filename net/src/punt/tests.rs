@@ -150,7 +150,11 @@ fn commands_name_what_is_wrong_and_show_who_takes_what() {
         assert!(error.contains(word), "{line}: {error}");
     }
     bench.run("set punt ip6 udp 53").unwrap();
-    assert!(bench.run("show udp ports").unwrap().contains("ip6     53        ip6-udp-punt"));
+    let shown = bench.run("show udp ports").unwrap();
+    let rows = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows[0], ["port", "proto", "node"], "{shown}");
+    assert!(rows.contains(&vec!["53", "ip6", "ip6-udp-punt"]), "{shown}");
     assert_eq!(bench.run("show udp ports ip6 53").unwrap().lines().count(), 2);
     assert_eq!(bench.run("show udp ports 53 ip4").unwrap().lines().count(), 1);
     bench.run("set punt ip6 udp 67\nset punt ipv4 udp all").unwrap();
@@ -159,7 +163,12 @@ fn commands_name_what_is_wrong_and_show_who_takes_what() {
     bench.run("set punt ipv4 udp del all").unwrap();
     let text = bench.run("show udp punt ipv4").unwrap();
     assert_eq!(text, "IPV4 UDP ports punt : none\n");
-    assert!(bench.run("show ip local").unwrap().contains("ip4     17        ip4-udp-lookup"));
+    let shown = bench.run("show ip local").unwrap();
+    assert!(shown.starts_with("Protocols handled by ip4_local\n"), "{shown}");
+    assert!(shown.contains("\nUDP: ip4-udp-lookup\n"), "{shown}");
+    let shown = bench.run("show ip6 local").unwrap();
+    assert!(shown.starts_with("Protocols handled by ip6_local\n"), "{shown}");
+    assert!(shown.contains("\n17: ip6-udp-lookup\n"), "{shown}");
 }
 
 #[test]

@@ -187,7 +187,11 @@ mod tests {
         assert!(error.contains("both"), "{error}");
         for kind in ["ip4-full", "ip6-full", "ip4-sv", "ip6-sv"] {
             let shown = bench.run(&format!("show {kind}-reassembly details")).unwrap();
-            assert!(shown.contains("reassemblies: 0") && shown.contains("timeout"), "{shown}");
+            let line = "-".repeat(21);
+            let family = kind[..3].to_uppercase();
+            let head = format!("{line}\n{family} reassembly status\n{line}\n{line}\nCurrent ");
+            assert!(shown.starts_with(&head) && shown.contains("count: 0\nMaximum "), "{shown}");
+            assert!(shown.contains(&format!("{family} reassembly timeout: ")), "{shown}");
         }
     }
 }

@@ -154,32 +154,8 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 /// Show packets under reassembly.
 #[derive(Command)]
-#[command("show ip4-full-reassembly")]
-struct ShowFull4 {
-    /// list each packet
-    details: bool,
-}
-
-/// Show packets under reassembly.
-#[derive(Command)]
-#[command("show ip6-full-reassembly")]
-struct ShowFull6 {
-    /// list each packet
-    details: bool,
-}
-
-/// Show packets under shallow reassembly.
-#[derive(Command)]
-#[command("show ip4-sv-reassembly")]
-struct ShowShallow4 {
-    /// list each packet
-    details: bool,
-}
-
-/// Show packets under shallow reassembly.
-#[derive(Command)]
-#[command("show ip6-sv-reassembly")]
-struct ShowShallow6 {
+#[command()]
+struct Show {
     /// list each packet
     details: bool,
 }
@@ -208,14 +184,16 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         router.set_extended_reassembly(on);
         Ok(Output::none())
     });
-    cli.command(|router: &mut Router, c: ShowFull4| Ok(show(router, 0, Kind::Full, c.details)));
-    cli.command(|router: &mut Router, c: ShowFull6| Ok(show(router, 1, Kind::Full, c.details)));
-    cli.command(|router: &mut Router, c: ShowShallow4| {
-        Ok(show(router, 0, Kind::Shallow, c.details))
-    });
-    cli.command(|router: &mut Router, c: ShowShallow6| {
-        Ok(show(router, 1, Kind::Shallow, c.details))
-    });
+    for (path, family, kind) in [
+        ("show ip4-full-reassembly", 0, Kind::Full),
+        ("show ip6-full-reassembly", 1, Kind::Full),
+        ("show ip4-sv-reassembly", 0, Kind::Shallow),
+        ("show ip6-sv-reassembly", 1, Kind::Shallow),
+    ] {
+        cli.command_at(path, move |router: &mut Router, c: Show| {
+            Ok(show(router, family, kind, c.details))
+        });
+    }
 }
 
 fn show(router: &mut Router, family: usize, kind: Kind, details: bool) -> Output {
@@ -245,15 +223,23 @@ struct Shown {
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { title, count, fragments, config, .. } = self;
-        self.packets.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        let line = "-".repeat(21);
+        let family = title.split(' ').next_back().unwrap_or_default();
+        writeln!(f, "{line}\n{family} reassembly status\n{line}")?;
+        self.packets.iter().try_for_each(|packet| writeln!(f, "  {packet}"))?;
         let ms = |seconds: f64| (seconds * 1e3).round();
-        writeln!(f, "Number of {title} reassemblies: {count}")?;
-        writeln!(f, "Fragments held: {fragments}")?;
-        let what = format!("Maximum configured {title} reassemblies per thread");
-        writeln!(f, "{what}: {}", config.most)?;
-        let what = format!("Maximum configured fragments of a {title} reassembly");
-        writeln!(f, "{what}: {}", config.longest)?;
-        writeln!(f, "Configured {title} reassembly timeout: {}ms", ms(config.timeout))?;
-        write!(f, "Configured {title} expire walk interval: {}ms", ms(config.walk))
+        // The word before the version stands for full reassembly of IPv4 alone.
+        let counted = if *title == "full IP4" { title } else { family };
+        writeln!(f, "{line}\nCurrent {counted} reassemblies count: {count}")?;
+        let most = "Maximum configured";
+        let Config { timeout, most: reassemblies, longest, walk } = config;
+        writeln!(
+            f,
+            "{most} concurrent {title} reassemblies per worker-thread: {reassemblies}\n\
+             {most} amount of fragments per {title} reassembly: {longest}"
+        )?;
+        writeln!(f, "{most} {title} reassembly timeout: {}ms", ms(*timeout))?;
+        writeln!(f, "{most} {title} reassembly expire walk interval: {}ms", ms(*walk))?;
+        writeln!(f, "Buffers in use: {fragments}")
     }
 }

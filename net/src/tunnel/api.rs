@@ -47,7 +47,7 @@ pub fn outer(
     table: u32,
 ) -> Result<Outer, Retval> {
     let (src, dst) = (src.native()?, dst.native()?);
-    let group_over = Some(group_over).filter(|i| *i != no_interface());
+    let group_over = Some(group_over).filter(|i| dst.is_multicast() && *i != no_interface());
     Ok(Outer { group_over, ..Outer::new(src, dst, router.tunnel_table(src, table)?) })
 }
 

@@ -139,6 +139,14 @@ pub fn node<K: Kind>(router: &Router, t: &Tunnel<K>) -> Option<Next> {
     node.map(|node| Next::Node(node.to_owned()))
 }
 
+/// Words for the fields that are copied, or `none`.
+pub fn copied(flags: EncapDecapFlags) -> String {
+    let each = (0..8).map(|bit| EncapDecapFlags(flags.0 & 1 << bit));
+    let names: Vec<_> =
+        each.filter_map(|flag| Some(Copied::try_from(flag).ok()?.to_string())).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+}
+
 /// A field that a tunnel copies between the outer header and what it carries.
 #[derive(Words, Clone, Copy, Debug, PartialEq, Eq)]
 #[number(EncapDecapFlags)]

@@ -37,6 +37,11 @@ pub fn line<K: Kind>(t: &Tunnel<K>, table: u32, words: &str) -> String {
     format!("instance {instance} src {src} dst {dst} {words}fib-idx {table} sw-if-idx {interface}")
 }
 
+/// The interface of a tunnel whose far end is a multicast group, as the end of its line.
+pub fn group<K: Kind>(t: &Tunnel<K>) -> String {
+    t.outer.group_over.map_or(String::new(), |i| format!(" mcast-sw-if-idx {}", i.0))
+}
+
 /// The tunnels of a kind, with the line that `line` makes of each and the number of its table.
 pub fn all<K: Kind>(
     router: &Router,

@@ -128,15 +128,22 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 
 #[derive(Serialize)]
 struct Row {
+    #[serde(skip)]
+    index: usize,
     policy: u32,
     acl: u32,
     paths: Vec<String>,
+    #[serde(skip)]
+    list: String,
 }
 
 fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    rows.iter().try_for_each(|Row { policy, acl, paths }| {
-        writeln!(f, "abf: policy:{policy} acl:{acl}")?;
-        paths.iter().try_for_each(|path| writeln!(f, "  {path}"))
+    rows.iter().try_for_each(|Row { index, policy, acl, list, .. }| {
+        writeln!(f, "abf:[{index}]: policy:{policy} acl:{acl}")?;
+        match list.is_empty() {
+            true => Ok(()),
+            false => write!(f, " {list}"),
+        }
     })
 }
 
@@ -146,11 +153,20 @@ struct Where {
     version: &'static str,
     policy: u32,
     priority: u32,
+    #[serde(skip)]
+    target: String,
 }
 
-fn write_wheres(rows: &[Where], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    rows.iter().try_for_each(|Where { interface, version, policy, priority }| {
-        writeln!(f, "{interface} {version}: policy:{policy} priority:{priority}")
+fn write_wheres(rows: &[Where], with_names: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut last = None;
+    rows.iter().try_for_each(|row| {
+        let Where { interface, version, policy, priority, target } = row;
+        if last != Some((interface, version)) {
+            let name = if with_names { format!("{interface} ") } else { String::new() };
+            writeln!(f, "{name}{version}:")?;
+            last = Some((interface, version));
+        }
+        writeln!(f, " abf-interface-attach: policy:{policy} priority:{priority}\n  {target}")
     })
 }
 
@@ -175,9 +191,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(())
     });
     cli.command(|router: &mut Router, c: ShowPolicies| {
-        let meant = all(router).filter(|(id, _)| c.policy.is_none_or(|only| only == *id));
-        let row = |(policy, p): (u32, &super::Policy)| Row {
+        let meant = all(router).enumerate();
+        let meant = meant.filter(|(_, (id, _))| c.policy.is_none_or(|only| only == *id));
+        let row = |(index, (policy, p)): (usize, (u32, &super::Policy))| Row {
+            index,
             policy,
+            list: p.followed(p.version).map_or(String::new(), |f| router.describe_paths(f)),
             acl: p.list,
             paths: p.paths().iter().filter_map(|path| words(router, p.version, path)).collect(),
         };
@@ -190,7 +209,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             version: LINKS[version].name(),
             policy: attachment.policy,
             priority: attachment.priority,
+            target: all(router)
+                .find(|(id, _)| *id == attachment.policy)
+                .and_then(|(_, policy)| policy.followed(version))
+                .map_or(String::new(), |followed| router.describe_first(followed)),
         };
-        Ok(Output::rows(meant.map(row), write_wheres))
+        let with_names = c.interface.is_none();
+        Ok(Output::rows(meant.map(row), move |rows, f| write_wheres(rows, with_names, f)))
     });
 }

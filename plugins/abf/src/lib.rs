@@ -43,6 +43,10 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// The followed routes of packets of both versions.
+    pub(crate) fn followed(&self, version: usize) -> Option<&Followed> {
+        self.followed[version].as_ref()
+    }
     /// The paths, as they are for packets of the version of their next hops.
     pub fn paths(&self) -> &[Path] {
         &self.paths[self.version]

@@ -71,13 +71,26 @@ struct List {
     index: u32,
     tag: String,
     rules: Vec<String>,
+    /// Interfaces with it.
+    sw_if_indices: Vec<u32>,
 }
 
 fn write_shown(rows: &[List], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for List { index, tag, rules } in rows {
-        writeln!(f, "MACIP acl_index: {index}, count: {} tag {{{tag}}}", rules.len())?;
+    for List { index, tag, rules, sw_if_indices } in rows {
+        let count = rules.len();
+        write!(f, "MACIP acl_index: {index}, count: {count} (true len {count}) ")?;
+        writeln!(f, "tag {{{tag}}} is free pool slot: 0")?;
+        // Rules are in no classifier tables.
+        for out in ["", "out_"] {
+            let [ip4, ip6, l2] = ["ip4", "ip6", "l2"].map(|k| format!("{out}{k}_table_index -1"));
+            writeln!(f, "  {ip4}, {ip6}, {l2}")?;
+        }
         for (number, rule) in rules.iter().enumerate() {
             writeln!(f, "    rule {number}: {rule}")?;
+        }
+        if !sw_if_indices.is_empty() {
+            let on: Vec<_> = sw_if_indices.iter().map(u32::to_string).collect();
+            writeln!(f, "  applied on sw_if_index(s): {}", on.join(", "))?;
         }
     }
     Ok(())
@@ -86,11 +99,12 @@ fn write_shown(rows: &[List], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 #[derive(Serialize)]
 struct Interface {
     sw_if_index: u32,
-    acl: u32,
+    acl: Option<u32>,
 }
 
 fn write_interfaces(rows: &[Interface], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     rows.iter().try_for_each(|Interface { sw_if_index, acl }| {
+        let acl = acl.map_or(-1, i64::from);
         writeln!(f, "  sw_if_index {sw_if_index}: {acl}")
     })
 }
@@ -115,15 +129,22 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let list = |(index, list): (u32, &macip::MacList)| List {
             index,
             tag: list.tag.clone(),
-            rules: list.rules.iter().map(ToString::to_string).collect(),
+            rules: list.rules.iter().map(words::whole_mac).collect(),
+            sw_if_indices: router
+                .settings::<MacIp>()
+                .filter(|(_, on)| on.0 == Some(index))
+                .map(|(interface, _)| interface.0)
+                .collect(),
         };
         Ok(Output::rows(meant.map(list), write_shown))
     });
     cli.command(|router: &mut Router, _: ShowInterfaces| {
-        let all = router.settings::<MacIp>();
-        let row = |(i, list): (InterfaceIndex, &MacIp)| {
-            Some(Interface { sw_if_index: i.0, acl: list.0? })
-        };
-        Ok(Output::rows(all.filter_map(row), write_interfaces))
+        // Those behind the last one with a list are left out.
+        let last = router.settings::<MacIp>().filter(|(_, on)| on.0.is_some()).map(|(i, _)| i.0);
+        let last = last.max();
+        let all = router.interfaces.iter().map(|i| i.index).filter(|i| Some(i.0) <= last);
+        let rows = all.map(|i| (i, router.setting::<MacIp>(i).0));
+        let rows = rows.map(|(i, acl)| Interface { sw_if_index: i.0, acl });
+        Ok(Output::rows(rows, write_interfaces))
     });
 }

@@ -4,6 +4,7 @@ use control::process::Event;
 use graph::NoAnswer;
 use net::prelude::*;
 use sessions::page::page;
+use sessions::slices::{self, Gather, LISTED, Slices};
 use sessions::{Address, Usage, Walked};
 
 use super::session::{One, Timeouts, of_scope};
@@ -249,50 +250,62 @@ fn row<A: Address>(thread: usize, session: &One<A>, ip: fn(A) -> IpAddr, now: f6
 
 /// The sessions of a version, as far as they are meant.
 fn rows<A: Address + sessions::Look + Sync>(
-    router: &mut Router,
+    router: &Router,
     of: &super::session::Of<A>,
     only: Option<u32>,
     ip: fn(A) -> IpAddr,
-) -> Result<Vec<Row>, Error> {
+) -> Slices<Row> {
     let now = router.engine.clock().now();
-    let rows = of.walk(router, move |thread, session| {
+    of.slices(move |thread, session| {
         let row = row(thread, session, ip, now);
         let is_meant = only.is_none_or(|only| only == row.sw_if_index);
         Walked::keep(is_meant.then_some(row))
-    });
-    rows.map_err(no_answer)
-}
-
-fn show(router: &mut Router, c: &Show) -> Result<Shown, Error> {
-    let sessions = all(router).sessions().clone();
-    let mut usages: Vec<Usage> = sessions.v4.usage(router).map_err(no_answer)?;
-    usages.extend(sessions.v6.usage(router).map_err(no_answer)?);
-    let mut found = rows(router, &sessions.v4, c.sw_if_index, |a| a.into())?;
-    found.extend(rows(router, &sessions.v6, c.sw_if_index, |a| a.into())?);
-    let found = placed(found, c).skip(c.from.unwrap_or(0)).take(c.count.unwrap_or(SHOWN));
-    let active = usages.iter().map(|u| u.sessions).sum::<usize>();
-    let added = usages.iter().map(|u| u.made).sum::<u64>();
-    Ok(Shown {
-        added,
-        deleted: added.saturating_sub(active as u64),
-        active,
-        limit: super::MOST_SESSIONS,
-        refused: usages.iter().map(|u| u.refused).sum(),
-        sessions: found.collect(),
     })
 }
 
-/// Sessions with their places, as far as these are meant.
-fn placed(found: Vec<Row>, c: &Show) -> impl Iterator<Item = Row> {
+fn show(router: &Router, c: &Show) -> Gather<Row, Result<Output, Error>> {
+    let sessions = all(router).sessions();
+    let v4 = rows(router, &sessions.v4, c.sw_if_index, |a| a.into());
+    let v6 = rows(router, &sessions.v6, c.sw_if_index, |a| a.into());
+    let found = placed(slices::chain([v4, v6]), c);
+    Gather::all(found, |router, found| {
+        let sessions = all(router).sessions().clone();
+        let mut usages: Vec<Usage> = sessions.v4.usage(router).map_err(no_answer)?;
+        usages.extend(sessions.v6.usage(router).map_err(no_answer)?);
+        let active = usages.iter().map(|u| u.sessions).sum::<usize>();
+        let added = usages.iter().map(|u| u.made).sum::<u64>();
+        Ok(Output::of(Shown {
+            added,
+            deleted: added.saturating_sub(active as u64),
+            active,
+            limit: super::MOST_SESSIONS,
+            refused: usages.iter().map(|u| u.refused).sum(),
+            sessions: found.map_err(no_answer)?,
+        }))
+    })
+}
+
+/// Sessions with their places, as far as these are meant and shown.
+fn placed(mut found: Slices<Row>, c: &Show) -> Slices<Row> {
     let (thread, index, verbose) = (c.thread, c.index, c.verbose.unwrap_or(0));
+    let (mut skipped, mut left) = (c.from.unwrap_or(0), c.count.unwrap_or(SHOWN).min(LISTED));
     let mut next = BTreeMap::<usize, usize>::new();
-    let placed = found.into_iter().map(move |row| {
-        let next = next.entry(row.thread).or_default();
-        *next += 1;
-        Row { index: *next - 1, has_place: verbose > 0 || thread.is_some(), ..row }
-    });
-    placed.filter(move |row| {
-        thread.is_none_or(|only| only == row.thread) && index.is_none_or(|only| only == row.index)
+    Box::new(move |router| {
+        let Some(rows) = found(router)?.filter(|_| left > 0) else { return Ok(None) };
+        let placed = rows.into_iter().map(|row| {
+            let next = next.entry(row.thread).or_default();
+            *next += 1;
+            Row { index: *next - 1, has_place: verbose > 0 || thread.is_some(), ..row }
+        });
+        let meant = placed.filter(|row| {
+            thread.is_none_or(|only| only == row.thread)
+                && index.is_none_or(|only| only == row.index)
+        });
+        let mut shown: Vec<Row> = meant.collect();
+        shown.drain(..skipped.min(shown.len())).for_each(|_| skipped -= 1);
+        shown.truncate(left);
+        left -= shown.len();
+        Ok(Some(shown))
     })
 }
 
@@ -333,7 +346,7 @@ fn clean(router: &mut Router, _: Event) -> Wake {
     Wake::After(if more { SOON } else { PAUSE })
 }
 
-/// Ends the sessions of an interface that goes: another one may get its number.
+/// Ends the sessions of an interface that goes, all at once: another one may get its number.
 pub(super) fn forget(router: &mut Router, interface: InterfaceIndex) {
     let lists = all(router);
     if !lists.has_sessions && !lists.iter().any(|(_, list)| list.is_stateful) {
@@ -385,9 +398,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|_: &mut Router, _: SetHeap| Ok(()));
     cli.command(|router: &mut Router, _: Clear| {
         let sessions = all(router).sessions().clone();
-        sessions.v4.walk(router, |_, _| Walked::<()>::remove(None)).map_err(no_answer)?;
-        sessions.v6.walk(router, |_, _| Walked::<()>::remove(None)).map_err(no_answer)?;
+        let all = |_, _: &mut _| Walked::<()>::remove(None);
+        sessions.v4.sweep(router, all, |_, _| ()).map_err(no_answer)?;
+        let all = |_, _: &mut _| Walked::<()>::remove(None);
+        sessions.v6.sweep(router, all, |_, _| ()).map_err(no_answer)?;
         Ok(())
     });
-    cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, &c)?)));
+    cli.task(|router: &mut Router, c: Show| Ok(Box::new(show(router, &c)) as _));
 }

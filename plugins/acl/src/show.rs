@@ -5,7 +5,7 @@ use net::prelude::*;
 
 use super::list::List;
 use super::trace::address;
-use super::{Applied, all};
+use super::{Applied, all, words};
 
 /// Show access lists.
 #[derive(Command)]
@@ -24,7 +24,7 @@ struct ShowInterfaces {
     sw_if_index: Option<u32>,
     /// include the lists
     acl: bool,
-    /// accepted; the output is the same
+    /// include the lookup contexts
     detail: bool,
 }
 
@@ -105,8 +105,8 @@ fn joined(numbers: &[u32]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-impl fmt::Display for Shown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Shown {
+    fn write_rules(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "acl-index {} count {} tag {{{}}}", self.index, self.rules.len(), self.tag)?;
         for (number, Line { version, rule, packets }) in self.rules.iter().enumerate() {
             write!(f, "{number:>11}: ipv{version} {rule}")?;
@@ -115,6 +115,13 @@ impl fmt::Display for Shown {
                 None => writeln!(f)?,
             }
         }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_rules(f)?;
         for (direction, interfaces) in [("inbound", &self.inbound), ("outbound", &self.outbound)] {
             if !interfaces.is_empty() {
                 writeln!(f, "  applied {direction} on sw_if_index: {}", joined(interfaces))?;
@@ -131,7 +138,7 @@ fn shown(router: &Router, index: u32, list: &List) -> Shown {
     let counts = all(router).options().counts;
     let line = |(number, rule): (usize, &super::Rule)| Line {
         version: if rule.is_6() { 6 } else { 4 },
-        rule: rule.to_string(),
+        rule: words::whole(rule),
         packets: counts.then(|| list.matches.sum(number).packets),
     };
     let on = |direction: usize| {
@@ -160,14 +167,25 @@ struct Interface {
     output_types: Vec<u16>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     acls: Vec<Shown>,
+    /// Lookup contexts of received and sent packets.
+    #[serde(skip)]
+    contexts: Option<[i64; 2]>,
 }
 
 impl fmt::Display for Interface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "sw_if_index {}:", self.sw_if_index)?;
         for (direction, lists) in [("input", &self.input), ("output", &self.output)] {
-            if !lists.is_empty() {
-                writeln!(f, "  {direction} acl(s): {}", joined(lists))?;
+            if lists.is_empty() {
+                continue;
+            }
+            writeln!(f, "  {direction} acl(s): {}", joined(lists))?;
+            for list in self.acls.iter().filter(|list| lists.contains(&list.index)) {
+                writeln!(f)?;
+                list.write_rules(f)?;
+            }
+            if !self.acls.is_empty() {
+                writeln!(f)?;
             }
         }
         for (direction, types) in [("input", &self.input_types), ("output", &self.output_types)] {
@@ -176,17 +194,27 @@ impl fmt::Display for Interface {
                 writeln!(f, "  {direction} etype whitelist: {}", types.join(", "))?;
             }
         }
-        self.acls.iter().try_for_each(|list| write!(f, "{list}"))
+        let Some([input, output]) = self.contexts else { return Ok(()) };
+        writeln!(f, "   input lookup context index: {input}")?;
+        writeln!(f, "  output lookup context index: {output}")
     }
 }
 
-fn interface(router: &Router, index: InterfaceIndex, with_lists: bool) -> Interface {
+fn interface(router: &Router, index: InterfaceIndex, show: &ShowInterfaces) -> Interface {
     let Applied { lists: [input, output], types } = router.setting(index);
     let [input_types, output_types] = types;
-    let numbers = if with_lists { [input.as_slice(), &output].concat() } else { Vec::new() };
+    let numbers = if show.acl { [input.as_slice(), &output].concat() } else { Vec::new() };
     let list = |n: &u32| Some(shown(router, *n, all(router).at(*n)?));
     let acls = numbers.iter().filter_map(list).collect();
-    Interface { sw_if_index: index.0, input, output, input_types, output_types, acls }
+    let contexts = show.detail.then(|| {
+        let all = contexts(router);
+        let of = |is_input| {
+            let is_it = |c: &&Context| c.is_interface && c.values == [index.0, is_input];
+            all.iter().find(is_it).map_or(-1, |context| context.index.into())
+        };
+        [of(1), of(0)]
+    });
+    Interface { sw_if_index: index.0, input, output, input_types, output_types, acls, contexts }
 }
 
 #[derive(Serialize)]
@@ -244,7 +272,9 @@ fn table(index: u32, list: &List, with_masks: bool) -> Table {
 #[derive(Serialize)]
 struct Context {
     index: u32,
-    user: usize,
+    #[serde(skip)]
+    is_interface: bool,
+    user: &'static str,
     labels: [&'static str; 2],
     values: [u32; 2],
     acls: Vec<u32>,
@@ -252,30 +282,35 @@ struct Context {
 
 impl fmt::Display for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, user, labels: [a, b], values: [x, y], acls } = self;
-        writeln!(f, "index {index}:")?;
-        writeln!(f, "   context user id: {user} {a}: {x} {b}: {y}")?;
-        writeln!(f, "   acl_indices: {}", joined(acls))
+        let Self { index, user, labels: [a, b], values: [x, y], acls, .. } = self;
+        let acls = joined(acls);
+        writeln!(f, "index {index}:{user} {a}: {x} {b}: {y}, acl_indices: {acls}")
     }
 }
+
+/// Name of the interfaces' use of lists.
+const INTERFACES: &str = "interface ACL";
+/// Names of the numbers that tell its contexts apart.
+const LABELS: [&str; 2] = ["sw_if_index", "is_input"];
 
 /// Uses of lists: those of interfaces, then those of features.
 fn contexts(router: &Router) -> Vec<Context> {
     let mut found = Vec::new();
     let mut push = |user, labels, values, acls: Vec<u32>| {
         let index = found.len() as u32;
-        found.push(Context { index, user, labels, values, acls });
+        let is_interface = user == INTERFACES;
+        found.push(Context { index, is_interface, user, labels, values, acls });
     };
     for (interface, applied) in router.settings::<Applied>() {
         for (is_input, lists) in [1, 0].into_iter().zip(&applied.lists) {
             if !lists.is_empty() {
-                push(0, ["sw_if_index", "is_input"], [interface.0, is_input], lists.clone());
+                push(INTERFACES, LABELS, [interface.0, is_input], lists.clone());
             }
         }
     }
-    for (user, features) in (1..).zip(all(router).users()) {
+    for features in all(router).users() {
         for (values, lists) in (features.uses)(router) {
-            push(user, features.labels, values, lists);
+            push(features.name, features.labels, values, lists);
         }
     }
     found
@@ -291,7 +326,7 @@ struct UserRow {
 impl fmt::Display for UserRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { index, name, labels: [a, b] } = self;
-        writeln!(f, "index {index}: {name}, val1: {a}, val2: {b}")
+        writeln!(f, "index {index}:{name}:{a}:{b}")
     }
 }
 
@@ -345,9 +380,14 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::list(meant.map(|(i, list)| shown(router, i, list))))
     });
     cli.command(|router: &mut Router, c: ShowInterfaces| {
+        // Those behind the last one with lists are left out.
+        let last = router.settings::<Applied>().map(|(interface, _)| interface.0).max();
         let meant = router.interfaces.iter().map(|i| i.index);
-        let meant = meant.filter(|i| c.sw_if_index.is_none_or(|only| only == i.0));
-        Ok(Output::list(meant.map(|i| interface(router, i, c.acl || c.detail))))
+        let meant = meant.filter(|i| match c.sw_if_index {
+            Some(only) => only == i.0,
+            None => Some(i.0) <= last,
+        });
+        Ok(Output::list(meant.map(|i| interface(router, i, &c))))
     });
     cli.command(|router: &mut Router, c: ShowTables| {
         if c.applied {
@@ -364,7 +404,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::list(found))
     });
     cli.command(|router: &mut Router, c: ShowUsers| {
-        let interfaces = ("interface ACL", ["sw_if_index", "is_input"]);
+        let interfaces = (INTERFACES, LABELS);
         let features = all(router).users().map(|user| (user.name, user.labels));
         let rows = [interfaces].into_iter().chain(features).enumerate();
         let rows = rows.map(|(index, (name, labels))| UserRow { index, name, labels });

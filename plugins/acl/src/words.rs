@@ -81,13 +81,17 @@ fn with_comma(word: &str) -> impl Iterator<Item = &str> {
 }
 
 fn range(words: &mut Words<'_>, what: &str) -> Result<Range, Error> {
-    let word = words.peek().unwrap_or("");
-    let (low, high) = word.split_once('-').unwrap_or((word, word));
-    let (Ok(low), Ok(high)) = (low.parse(), high.parse()) else {
-        return Err(words.error(format_args!("invalid {what}")));
-    };
-    words.take();
-    Ok((low, high))
+    let wrong = words.error(format_args!("invalid {what}"));
+    let mut word = words.take().unwrap_or("").to_owned();
+    // There may be blanks around the dash.
+    while word.ends_with('-') || words.peek().is_some_and(|next| next.starts_with('-')) {
+        word += words.take().ok_or_else(|| wrong.clone())?;
+    }
+    let (low, high) = word.split_once('-').unwrap_or((&word, &word));
+    match (low.parse(), high.parse()) {
+        (Ok(low), Ok(high)) => Ok((low, high)),
+        _ => Err(wrong),
+    }
 }
 
 fn protocol(words: &mut Words<'_>) -> Result<u8, Error> {
@@ -262,6 +266,28 @@ impl fmt::Display for Rule {
         }
         Ok(())
     }
+}
+
+/// A rule with all of its fields, as listings have it.
+pub(super) fn whole(rule: &Rule) -> String {
+    let Rule { action, src, dst, protocol, src_ports, dst_ports, tcp_flags } = rule;
+    let mut text = format!("{} src {src} dst {dst} proto {protocol}", action.word());
+    for (name, ports) in [("sport", src_ports), ("dport", dst_ports)] {
+        let range = fmt::from_fn(|f| write_range(f, name, *ports));
+        text += &range.to_string();
+    }
+    if *tcp_flags != (0, 0) {
+        text += &format!(" tcpflags {} mask {}", tcp_flags.1, tcp_flags.0);
+    }
+    text
+}
+
+/// The same of a rule about MAC addresses.
+pub(super) fn whole_mac(rule: &MacRule) -> String {
+    let MacRule { permit, src, mac, mac_mask } = rule;
+    let version = if matches!(src, Prefix::Ip6(_)) { 6 } else { 4 };
+    let action = u8::from(*permit);
+    format!("ipv{version} action {action} ip {src} mac {mac} mask {mac_mask}")
 }
 
 impl fmt::Display for MacRule {

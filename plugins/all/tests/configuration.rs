@@ -258,7 +258,7 @@ set fib source bgp priority 60
 ip route add 16.0.0.0/8 via 10.0.0.9 loop0 weight 3 via 10.0.0.8 loop0 preference 2
 ip route add 16.0.0.0/8 source bgp via 2001:db8::9 loop1 out-labels 100,ttl=7,uniform 200
 ip route add 16.0.0.0/8 source API via loop0
-ip route add 17.0.0.0/8 table 7 via 10.0.0.99 resolve-via-host
+ip route add 17.0.0.0/8 table 7 via 10.0.0.99 next-hop-table 7 resolve-via-host
 ip route add 18.0.0.0/8 table 7 via lookup in table 0
 ip route add 18.1.0.0/16 via source-lookup-in-table 7
 ip route add 18.2.0.0/16 via local loop1 address 10.0.0.1
@@ -322,15 +322,15 @@ stn rule address 10.0.0.3 interface pg0
 ip punt redirect add rx pg0 via 10.0.0.2 pg1
 ip6 punt redirect add rx all via pg1
 ip punt redirect rx all nowhere",
-        "create packet-generator interface pg0
+        "set punt ipv4 udp 1234
+set punt ipv6 tcp all
+set punt ipv4 protocol 89
+create packet-generator interface pg0
 create packet-generator interface pg1 hw-addr 02:00:00:00:00:01 gso-enabled gso-size 1400 coalesce-enabled
 create packet-generator interface pg2 coalesce-enabled csum-offload-enabled mode ip4
 set ip reassembly limits ip6 shallow timeout-ms 300 reassemblies 10 fragments 5 walk-ms 50
 set ip reassembly local ip6
 set ip reassembly extended ip6 on
-set punt ipv4 udp 1234
-set punt ipv6 tcp all
-set punt ipv4 protocol 89
 packet-generator mac-filter pg0 on
 set interface reassembly pg0 on
 set interface reassembly pg1 ip6 shallow
@@ -791,7 +791,6 @@ nat44 add static mapping local 10.0.0.3 external loop1 vrf 3 out2in-only
 nat44 add identity mapping 192.0.2.9 udp 53
 nat44 add load-balancing static mapping protocol tcp external 192.0.2.1:443 local 10.0.0.4:443 probability 1 local 10.0.0.5:443 vrf 3 probability 2 affinity 60
 set interface nat44 in loop0
-set interface nat44 out loop1
 set interface nat44 out loop1 output-feature
 ";
     replays(made, made);
@@ -857,9 +856,8 @@ nat44 ei add address 192.0.2.2 tenant-vrf 3
 nat44 ei add interface address loop1
 nat44 ei add static mapping tcp local 10.0.0.2 80 external 192.0.2.1 8080
 nat44 ei add static mapping local 10.0.0.3 external loop1 vrf 3
-nat44 ei add identity mapping 192.0.2.9 udp 53
+nat44 ei add identity mapping 192.0.2.1 udp 53
 set interface nat44 ei in loop0
-set interface nat44 ei out loop1
 set interface nat44 ei out loop1 output-feature
 ip table del 7 keep-routes
 ";

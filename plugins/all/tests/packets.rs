@@ -130,6 +130,8 @@ mod nat44_ed_fast_path;
 mod nat44_ed_second_opinion;
 #[path = "../../nat44_ei/tests.rs"]
 mod nat44_ei;
+#[path = "../../nat44_ei/request_tests.rs"]
+mod nat44_requests;
 #[path = "../../nat64/tests.rs"]
 mod nat64;
 #[path = "../../nat66/tests.rs"]

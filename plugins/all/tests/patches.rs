@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use control::cli::{Output, Run, Step};
 use control::configuration::Hash;
 use net::Feature;
 use net::testing::Rig;
@@ -94,25 +95,28 @@ fn a_wrong_line_is_named_and_nothing_is_done() {
     let mut rig = around();
     let add = "+ ip route add 30.0.0.0/8 via drop\n";
     for (line, why) in [
-        ("ip route add 31.0.0.0/8 via drop", "standard input:2: a line is `+ COMMAND' or"),
+        (
+            "ip route add 31.0.0.0/8 via drop",
+            "standard input:2: a line must begin with `+ ' or `- '",
+        ),
         (
             "+ ip route add 20.0.0.0/8 via 10.1.0.2 loop1",
             ":2: is part of the configuration already",
         ),
-        ("- ip route add 20.0.0.0/8 via drop", ":2: is no line of the configuration"),
-        ("- ip route add 99.0.0.0/8 via drop", ":2: is no line of the configuration"),
+        ("- ip route add 20.0.0.0/8 via drop", ":2: is not in the configuration"),
+        ("- ip route add 99.0.0.0/8 via drop", ":2: is not in the configuration"),
         ("+ ip route add 31.0.0.0/8 via 10.1.0.2 loop7", ":2: "),
         ("+ ip route add 31.0.0.0/8 table 99 via drop", ":2: Nonexistent table id 99"),
         ("+ ip route add 31.0.0.0/8", ":2: missing path"),
         ("+ ip route add count 5 31.0.0.0/8 via drop", ":2: a line of a configuration adds one"),
         ("+ ip route del 20.0.0.0/8", ":2: a line of a configuration adds one route"),
-        ("+ ip route add 30.0.0.0/8 via drop", ":2: is the command of line 1"),
+        ("+ ip route add 30.0.0.0/8 via drop", ":2: repeats the command of line 1"),
         ("+ set interface state loop7 up", ":2: "),
         ("+ show version", ":2: `show version' is not a configuration command"),
         ("+ exec /etc/passwd", ":2: `exec' is not a configuration command"),
         ("+ nonsense", ":2: unknown input"),
-        ("+ create loopback interface", ":2: is no line of a configuration in these words"),
-        ("- create loopback interface instance 1", "would go as well"),
+        ("+ create loopback interface", ":2: is written differently in the configuration"),
+        ("- create loopback interface instance 1", "would also be removed"),
         ("- set interface state loop1 up\n+ set interface state loop1 down", ":3: "),
     ] {
         refused(&mut rig, &format!("{add}{line}"), why);
@@ -169,7 +173,7 @@ fn secrets_are_named_as_they_are_shown() {
     hash(&mut rig);
     refused(&mut rig, "+ bfd key set conf-key-id 2 type keyed-sha1 secret <hidden>", ":1: ");
     let said = patch(&mut rig, &format!("+ {key} decade"), "");
-    assert!(!said.contains("c0ffee") && said.contains("would go as well"), "{said}");
+    assert!(!said.contains("c0ffee") && said.contains("would also be removed"), "{said}");
     let said = patch(&mut rig, &format!("- {key} <hidden>"), "");
     assert!(said.starts_with("1 removed"), "{said}");
     assert_eq!(hash(&mut rig), before);
@@ -271,4 +275,136 @@ fn the_cost_is_that_of_the_change() {
     println!("the whole, replaced by itself: {whole:?}");
     std::fs::remove_file(file).unwrap();
     assert!(many < whole, "{many:?} {whole:?}");
+}
+
+#[test]
+fn a_change_with_a_name_is_confirmed_by_that_name_only() {
+    let mut rig = around();
+    rig.run("commit");
+    let add = |n: u32| format!("+ ip route add 9{n}.0.0.0/8 via drop");
+    let said = patch(&mut rig, &add(1), "confirm 1 id fleet-1");
+    assert!(said.contains("unless confirmed by `commit id fleet-1'"), "{said}");
+    let waits = "only `commit id fleet-1' confirms it";
+    for other in ["commit", "commit confirm 1", "configure rollback 0 confirm 1"] {
+        let said = rig.run(other);
+        assert!(said.contains(waits), "{other}: {said}");
+    }
+    for more in ["confirm 1", "confirm 1 id other"] {
+        let said = patch(&mut rig, &add(2), more);
+        assert!(said.contains(waits), "{more}: {said}");
+    }
+    let said = rig.run("commit id other");
+    assert!(said.contains("no change `other' waits"), "{said}");
+    assert!(rig.run("show configuration history").contains("commit id fleet-1"));
+    assert_eq!(rig.run("commit id fleet-1"), "");
+    assert!(!rig.run("show configuration history").contains("undone in"));
+    // What an operator waits for is not the fleet's to confirm, or to build on.
+    rig.run("ip route add 93.0.0.0/8 via drop");
+    rig.run("commit confirm 1");
+    let said = patch(&mut rig, &add(4), "confirm 1 id fleet-2");
+    assert!(said.contains("only `commit' confirms it"), "{said}");
+    assert!(rig.run("commit id fleet-2").contains("no change `fleet-2' waits"));
+    assert!(rig.run("show configuration history").contains("undone in"));
+    assert_eq!(rig.run("commit").trim(), "confirmed");
+    let said = patch(&mut rig, &add(5), "id fleet-3");
+    assert!(said.contains("id: needs confirm"), "{said}");
+}
+
+/// A task of a patch that needs a trial, and the output so far.
+fn stepped(rig: &mut Rig, mut between: impl FnMut(&mut Rig)) -> String {
+    let lines = "+ create loopback interface instance 8";
+    let mut run = Run::new(&format!("configure patch {{ {lines}\n}}"));
+    let mut out = Output::none();
+    loop {
+        let step = rig.connected(|rig| {
+            let cli = rig.cli.clone();
+            run.step(&cli, &mut rig.router, &mut out)
+        });
+        match step {
+            Step::Done(Ok(())) => return out.to_text(),
+            Step::Done(Err(error)) => return error.to_string(),
+            Step::Sleep(time) => std::thread::sleep(time),
+            Step::Again | Step::Wait => {}
+        }
+        between(rig);
+    }
+}
+
+#[test]
+fn the_hash_follows_commands_that_act_once_and_remove_lines() {
+    let mut rig = around();
+    rig.run("create bridge-domain 5");
+    rig.set("set interface l2 bridge loop2 5");
+    let without = hash(&mut rig);
+    rig.set("l2fib add 02:00:00:00:00:09 5 loop2 static");
+    assert_ne!(hash(&mut rig), without);
+    rig.run("clear l2fib");
+    assert_eq!(hash(&mut rig), without);
+    let known = rig.run("show configuration hash");
+    rig.run("clear errors\nset terminal ansi off");
+    assert_eq!(rig.run("show configuration hash"), known);
+}
+
+/// The longest turn of a patch that needs a trial, in processor time.
+fn longest_turn(rig: &mut Rig) -> Duration {
+    let (mut longest, mut start) = (Duration::ZERO, processor_time());
+    let said = stepped(rig, |_| {
+        longest = longest.max(processor_time() - start);
+        start = processor_time();
+    });
+    assert!(said.starts_with("0 removed, 1 added"), "{said}");
+    longest
+}
+
+#[test]
+fn no_turn_of_a_patch_or_a_hash_is_as_long_as_the_configuration() {
+    let (mut small, mut large) = (around(), around());
+    routes(&mut large, 30_000);
+    // What all trials cost is in both.
+    let [few, many] = [&mut small, &mut large].map(longest_turn);
+    println!("longest turn: {few:?} beside 7 lines, {many:?} beside 30,007");
+    let start = processor_time();
+    let whole = configuration(&mut large).lines().count();
+    let whole = (whole > 30_000).then(|| processor_time() - start).unwrap();
+    assert!(many < few * 2 + whole / 4, "{few:?} {many:?} {whole:?}");
+}
+
+#[test]
+fn requests_of_others_that_change_nothing_do_not_keep_a_patch_away() {
+    let mut rig = around();
+    let mut count = 0;
+    let said = stepped(&mut rig, |rig| {
+        count += 1;
+        // Sometimes of a kind that may change something.
+        rig.run(["ping 10.99.0.1 repeat 0", "set terminal ansi off"][count % 2]);
+        if count % 997 == 0 {
+            rig.run("set interface mtu packet 1500 no-such-interface");
+        }
+    });
+    assert!(said.starts_with("0 removed, 1 added"), "{said}");
+    assert!(configuration(&mut rig).contains("create loopback interface instance 8"));
+}
+
+#[test]
+fn a_patch_is_tried_again_beside_changes_of_others_and_keeps_them() {
+    let mut rig = around();
+    // Once before any of its steps, so that each meets a change.
+    let mut count = 0;
+    stepped(&mut rig, |_| count += 1);
+    patch(&mut rig, "- create loopback interface instance 8", "");
+    for at in (1..count).step_by(count / 40 + 1) {
+        let mut steps = 0;
+        let said = stepped(&mut rig, |rig| {
+            steps += 1;
+            if steps == at {
+                rig.run(&format!("ip route add 80.0.0.{}/32 via drop", at % 256));
+            }
+        });
+        assert!(said.starts_with("0 removed, 1 added"), "{at}: {said}");
+        let now = configuration(&mut rig);
+        let route = format!("ip route add 80.0.0.{}/32 via drop", at % 256);
+        assert!(steps < at || now.contains(&route), "{at}: {now}");
+        assert!(now.contains("create loopback interface instance 8"), "{at}: {now}");
+        patch(&mut rig, "- create loopback interface instance 8", "");
+    }
 }

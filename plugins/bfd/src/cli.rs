@@ -232,6 +232,17 @@ struct SetTos {
 #[stage(Settings)]
 struct EnableMultihop;
 
+/// Drop multihop packets that took more hops, as forged ones from afar do
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("bfd udp multihop hops")]
+#[undo("=bfd udp multihop hops 255")]
+#[stage(Settings)]
+struct SetHops {
+    /// hops, from 1; default 255
+    #[positional]
+    hops: u8,
+}
+
 /// Accept multihop packets only for sessions
 #[derive(Command)]
 #[command("bfd udp multihop disable")]
@@ -262,6 +273,10 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
     if super::is_multihop_enabled(router) {
         lines.push(&EnableMultihop);
+    }
+    let hops = super::hops(router);
+    if hops != u8::MAX {
+        lines.push(&SetHops { hops });
     }
     if let Some(source) = super::echo_source(router) {
         lines.push(&SetEchoSource { interface: source.interface });
@@ -328,6 +343,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: SetTos| {
         super::set_tos(router, c.tos);
+        Ok(())
+    });
+    cli.command(|router: &mut Router, c: SetHops| {
+        if c.hops == 0 {
+            return Err(Error::new("hops must be 1 to 255"));
+        }
+        super::set_hops(router, c.hops);
         Ok(())
     });
     cli.command(|router: &mut Router, _: EnableMultihop| Ok(super::set_multihop(router, true)?));

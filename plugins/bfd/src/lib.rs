@@ -15,6 +15,7 @@ mod machine;
 mod node;
 mod ports;
 mod process;
+mod properties;
 mod send;
 mod session;
 mod show;
@@ -123,6 +124,8 @@ struct Bfd {
     tos: u8,
     /// Whether clients want the port of several hops to be taken without sessions as well.
     wants_multihop: bool,
+    /// Hops of a packet at most.
+    hops: u8,
     ports: ports::Taken,
     table: Shared<Table>,
     counters: Counters,
@@ -139,7 +142,7 @@ impl Bfd {
     }
     /// Lets nodes see the sessions as they are.
     fn publish(&mut self) {
-        let mut table = Table::default();
+        let mut table = Table { least_ttl: u8::MAX - (self.hops - 1), ..Table::default() };
         for session in self.sessions.iter().flatten() {
             let discriminator = session.machine.discriminator;
             table.by_discriminator.insert(discriminator, session.entry());
@@ -186,6 +189,18 @@ pub fn set_multihop(router: &mut Router, is_on: bool) -> Result<(), Error> {
 /// Whether packets of several hops are taken also without sessions.
 pub fn is_multihop_enabled(router: &Router) -> bool {
     router.own::<Bfd>().wants_multihop
+}
+
+/// Sets how many hops packets of multihop sessions may take, at least 1 (RFC 5082).
+pub fn set_hops(router: &mut Router, hops: u8) {
+    let bfd = router.own_mut::<Bfd>();
+    bfd.hops = hops.max(1);
+    bfd.publish();
+}
+
+/// Hops that packets of multihop sessions may take.
+pub fn hops(router: &Router) -> u8 {
+    router.own::<Bfd>().hops
 }
 
 /// Forgets the sessions of an interface that goes.
@@ -242,6 +257,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         exempt: BTreeSet::new(),
         tos: TOS,
         wants_multihop: false,
+        hops: u8::MAX,
         ports: ports::Taken::default(),
         table,
         counters,

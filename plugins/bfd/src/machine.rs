@@ -29,6 +29,8 @@ pub struct Remote {
     pub discriminator: u32,
     /// State.
     pub state: State,
+    /// Reason of its last change.
+    pub diagnostic: u8,
     /// Interval at which it would like to send.
     pub desired_min_tx_us: u32,
     /// Interval at which it can receive; 0 to be sent nothing.
@@ -134,6 +136,10 @@ impl Machine {
             is_hurried: false,
         }
     }
+    /// When the last packets came and were sent.
+    pub fn last(&self) -> [Option<f64>; 2] {
+        [self.heard, self.sent]
+    }
     /// Intervals that packets say: those of sending and of receiving (section 6.8.3).
     fn says_us(&self) -> [u32; 2] {
         let Parameters { desired_min_tx_us: tx, required_min_rx_us: rx, .. } = self.parameters;
@@ -226,6 +232,7 @@ impl Machine {
         self.remote = Remote {
             discriminator: packet.my_discriminator.get(),
             state: packet.state(),
+            diagnostic: packet.version_diagnostic & 0x1f,
             desired_min_tx_us: packet.desired_min_tx_us.get(),
             required_min_rx_us: packet.required_min_rx_us.get(),
             required_min_echo_rx_us: packet.required_min_echo_rx_us.get(),

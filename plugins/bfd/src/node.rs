@@ -72,7 +72,7 @@ pub enum Error {
     /// from another address than the session's.
     #[name("src_mismatch")]
     SrcMismatch,
-    /// came over more than one hop.
+    /// came over more hops than it may.
     #[name("ttl")]
     Ttl,
     /// another version.
@@ -166,7 +166,8 @@ fn session<'t, V: Carried>(
 ) -> Result<(u32, &'t Entry, bool), Error> {
     let (src, dst, hops) = V::ends(p.bytes_from(p.l3_offset())).ok_or(Error::Bad)?;
     let is_multihop = port(p) == Some(bfd::MULTIHOP);
-    if !is_multihop && hops != u8::MAX {
+    let least = if is_multihop { table.least_ttl } else { u8::MAX };
+    if hops < least {
         return Err(Error::Ttl);
     }
     let interface = (!is_multihop).then(|| InterfaceIndex(p.rx()));
@@ -278,7 +279,7 @@ impl Record for Said {
         };
         let Header { my_discriminator: my, your_discriminator: your, detect_mult, .. } = header;
         let (state, diagnostic) = (header.state(), header.diagnostic());
-        write!(f, "  {} diag {diagnostic}", super::show::state(state))?;
+        write!(f, "  {} diag {diagnostic}", super::properties::state(state))?;
         for (flag, name) in [
             (bfd::flag::POLL, "poll"),
             (bfd::flag::FINAL, "final"),

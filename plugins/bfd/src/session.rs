@@ -473,7 +473,7 @@ fn changed(router: &mut Router, index: u32, before: State) {
         _ => (),
     }
     fail(router, &key);
-    let (from, to) = (super::show::state(before), super::show::state(state));
+    let (from, to) = (super::properties::state(before), super::properties::state(state));
     let text = format!("session {} to {}: {from} -> {to}", key.local, key.peer);
     router.note(format_args!("bfd {text}"));
     router.log.class("bfd", "udp").notice(text);

@@ -59,4 +59,6 @@ pub struct Table {
     pub by_discriminator: HashMap<u32, Entry>,
     /// Discriminators by name.
     pub by_key: HashMap<Key, u32>,
+    /// Least TTL of packets of several hops.
+    pub least_ttl: u8,
 }

@@ -172,10 +172,14 @@ impl fmt::Display for Shown {
             return writeln!(f, "CDP is not enabled");
         }
         let heads = ("Our Port", "Peer System", "Peer Port", "Last Heard");
-        writeln!(f, "{:^25} {:^25} {:^25} {:^10}", heads.0, heads.1, heads.2, heads.3)?;
+        let line = |f: &mut fmt::Formatter<'_>, names: [&str; 3], heard: &str| {
+            let [ours, system, port] = names.map(|name| centred(name, 25));
+            writeln!(f, "{ours} {system} {port} {}", centred(heard, 10))
+        };
+        line(f, [heads.0, heads.1, heads.2], heads.3)?;
         self.neighbors.iter().try_for_each(|row| {
             let Row { our_port, peer_system, peer_port, last_heard, .. } = row;
-            writeln!(f, "{our_port:^25} {peer_system:^25} {peer_port:^25} {last_heard:^10.1}")
+            line(f, [our_port, peer_system, peer_port], &format!("{last_heard:.1}"))
         })
     }
 }

@@ -292,9 +292,10 @@ impl<V: Classified<USE>, const USE: u8> Classify<V, USE> {
             return Headers { l2: here, current: here };
         }
         if V::IS_FRAMED {
-            // The headers of the adjacency are in front.
+            // No table sees the headers of the adjacency, as in the original.
             let len = self.adjacencies.read(p.adjacency(), epoch).map_or(0, Adjacency::front);
-            return Headers { l2: here, current: here.saturating_add(len as i16) };
+            let current = here.saturating_add(len as i16);
+            return Headers { l2: current, current };
         }
         let l2 = if p.flags().has(Flags::L2) { p.l2_offset() } else { here };
         Headers { l2, current: here }

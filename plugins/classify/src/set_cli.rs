@@ -275,10 +275,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(shown(router, Use::Output, c.kind, "No output ACL tables configured"))
     });
     cli.command(move |router: &mut Router, c: ShowFlow| {
-        Ok(shown(router, Use::Flow, c.kind, "No flow classify tables configured"))
+        Ok(shown(router, Use::Flow, c.kind, "No tables configured."))
     });
     cli.command(move |router: &mut Router, c: ShowPolicer| {
-        Ok(shown(router, Use::Police, c.kind, "No policer classify tables configured"))
+        Ok(shown(router, Use::Police, c.kind, "No tables configured."))
     });
 }
 
@@ -298,9 +298,9 @@ fn shown(router: &Router, of: Use, kind: Kind, none: &'static str) -> Output {
         if rows.is_empty() {
             return writeln!(f, "{none}");
         }
-        writeln!(f, "{:<20}{:<20}{:>10}", "Intfc idx", "Classify table", "Interface name")?;
+        writeln!(f, " Intfc idx      Classify table\t\tInterface name")?;
         rows.iter().try_for_each(|Row { interface, sw_if_index, table }| {
-            writeln!(f, "{sw_if_index:<20}{table:<20}{interface:>10}")
+            writeln!(f, "{sw_if_index:>10}{table:>20}\t\t{interface}")
         })
     })
 }

@@ -157,27 +157,44 @@ impl Row {
     }
 }
 
+/// Bytes in hexadecimal, as they are shown behind `name`: from 32 on in lines with their offset.
+fn dump(name: &str, digits: &str) -> String {
+    const LINE: usize = 64;
+    if digits.len() <= LINE {
+        return format!("{name}{digits}\n");
+    }
+    let lines = digits.as_bytes().chunks(LINE).enumerate().map(|(n, line)| {
+        let name = if n == 0 { name } else { &" ".repeat(name.len()) };
+        format!("{name}{:08x}: {}\n", n * LINE / 2, String::from_utf8_lossy(line))
+    });
+    lines.collect()
+}
+
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { index, sessions, next_table, miss_next, .. } = self;
         writeln!(f, "{index:>10}{sessions:>10}{next_table:>10}{miss_next:>10}")?;
         let Self { memory, most_sessions, .. } = self;
-        writeln!(f, "  memory {memory} bytes, at most {most_sessions} sessions")?;
+        writeln!(f, "  Heap: size {memory}, at most {most_sessions} sessions, name 'classify'")?;
         let Self { buckets, skip, vectors, is_current, offset, .. } = self;
         let flag = u8::from(*is_current);
         writeln!(
             f,
             "  nbuckets {buckets}, skip {skip} match {vectors} flag {flag} offset {offset}"
         )?;
-        writeln!(f, "  mask {}", self.mask)?;
+        f.write_str(&dump("  mask ", &self.mask))?;
         let Some(entries) = &self.entries else { return Ok(()) };
+        writeln!(f)?;
         for Entry { number, next, advance, opaque, action, metadata, key, hits, last_heard } in
             entries
         {
+            let actions = ["none", "set-ip4-fib-id", "set-ip6-fib-id", "set-metadata"];
+            let code = actions.iter().position(|name| name == action);
+            let action = code.map_or_else(|| (*action).to_owned(), |code| code.to_string());
             write!(f, "    {number}: next_index {next} advance {advance} opaque {opaque} ")?;
             writeln!(f, "action {action} metadata {metadata}")?;
-            writeln!(f, "        k: {key}")?;
-            writeln!(f, "        hits {hits}, last_heard {last_heard:.2}")?;
+            f.write_str(&dump("        k: ", key))?;
+            writeln!(f, "        hits {hits}, last_heard {last_heard:.2}\n")?;
         }
         writeln!(f, "    {sessions} active elements")
     }
@@ -187,8 +204,11 @@ fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if rows.is_empty() {
         return writeln!(f, "No classifier tables configured");
     }
-    writeln!(f, "{:>10}{:>10}{:>10}{:>10}", "TableIdx", "Sessions", "NextTbl", "NextNode")?;
-    rows.iter().try_for_each(|row| write!(f, "{row}"))
+    rows.iter().try_for_each(|row| {
+        let names = ["TableIdx", "Sessions", "NextTbl", "NextNode"];
+        writeln!(f, "\n{}", names.map(|name| format!("{name:>10}")).concat())?;
+        write!(f, "{row}")
+    })
 }
 
 #[derive(Serialize)]

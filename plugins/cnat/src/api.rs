@@ -447,10 +447,14 @@ pub(super) fn register(api: &mut Api<Router>) {
             all.map(details).collect()
         })
         .call(|router: &mut Router, _: CnatSessionPurge| Ok(walk::purge(router)?))
-        .dump(|router: &mut Router, _: CnatSessionDump| {
-            let all = walk::sessions(router).unwrap_or_default();
-            let sessions = all.iter().flat_map(|(_, s)| CnatSession::of(s));
-            sessions.map(|session| CnatSessionDetails { session }).collect()
+        .dump_some(|router: &mut Router, _: CnatSessionDump| {
+            let mut slices = walk::sessions(router);
+            move |router: &mut Router, rows: &mut Vec<_>| {
+                let Ok(Some(all)) = slices(router) else { return false };
+                let sessions = all.iter().flat_map(|(_, s)| CnatSession::of(s));
+                rows.extend(sessions.map(|session| CnatSessionDetails { session }));
+                true
+            }
         })
         .call(|router: &mut Router, m: CnatSetSnatAddresses| {
             Ok(sources::set_sources(router, wanted_sources(&of_default_table(&m)))?)

@@ -25,7 +25,7 @@ enum SetTranslation {
     DeleteService(Endpoint, Protocol),
 }
 
-/// An address, or an interface with the version of the address it has.
+/// An address, or an interface with the version of the address it has, and a port or all of them.
 fn endpoint(args: &mut Args<'_>) -> Result<Endpoint, Error> {
     let (addr, interface, version) = match args.optional::<IpAddr>() {
         Some(addr) => (addr, None, addr.into()),
@@ -35,7 +35,7 @@ fn endpoint(args: &mut Args<'_>) -> Result<Endpoint, Error> {
             (version.unspecified(), Some(interface), version)
         }
     };
-    Ok(Endpoint { addr, interface, version, port: args.value("port")? })
+    Ok(Endpoint { addr, interface, version, port: args.optional().unwrap_or_default() })
 }
 
 /// An end; `ip6` is the word for an interface's address of IPv6.
@@ -47,17 +47,19 @@ fn print_endpoint(line: &mut Line<'_>, end: &Endpoint, ip6: &str) {
     line.value(&end.port);
 }
 
-/// `[SOURCE] -> BACKEND [no-nat]`, behind `to`.
+/// `[SOURCE | PORT] -> BACKEND [no-nat]`, behind `to`.
 fn backend(args: &mut Args<'_>, version: IpVersion) -> Result<Wanted, Error> {
-    let src = match args.keyword("->") {
-        true => Endpoint { addr: version.unspecified(), interface: None, version, port: 0 },
-        false => {
-            let src = endpoint(args)?;
-            if !args.keyword("->") {
-                return Err(args.error("expected -> and a backend"));
-            }
-            src
+    let mut ahead = *args;
+    let port = ahead.optional().unwrap_or_default();
+    let src = if ahead.keyword("->") {
+        *args = ahead;
+        Endpoint { addr: version.unspecified(), interface: None, version, port }
+    } else {
+        let src = endpoint(args)?;
+        if !args.keyword("->") {
+            return Err(args.error("expected -> and a backend"));
         }
+        src
     };
     Ok(Wanted { dst: endpoint(args)?, src, is_untranslated: args.keyword("no-nat") })
 }

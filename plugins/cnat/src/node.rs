@@ -221,7 +221,10 @@ impl<V: Translated> Visit<'_, V> {
         if found.is_none() {
             return otherwise;
         }
-        if V::hops(p).is_some_and(|hops| hops <= 1) {
+        if let Some(hops @ 0..=1) = V::hops(p) {
+            if hops > 0 {
+                V::spend_hop(p); // as in VPP, where forwarding finds it expired
+            }
             p.set_payload(V::EXPIRED_PROBLEM);
             return Ok((here, Next::Icmp));
         }

@@ -1,6 +1,11 @@
 //! `show cnat …`.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
+use control::cli::Task;
 use net::prelude::*;
+use sessions::slices::{self, Gather, LISTED, Slices};
 
 use crate::cli::PROTOCOLS;
 use crate::config::{OnInterface, TABLES};
@@ -36,7 +41,7 @@ struct ShowHooks {}
 struct ShowPolicy {}
 
 /// `show cnat session`.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct ShowSessions {
     verbose: u32,
     answers: bool,
@@ -163,12 +168,27 @@ impl fmt::Display for Sessions {
     }
 }
 
-fn sessions(router: &mut Router, show: &ShowSessions) -> Result<Sessions, Error> {
-    let now = router.now();
-    let all = walk::sessions(router)?;
+fn sessions(router: &Router, show: ShowSessions) -> Box<dyn Task<Router>> {
+    let (count, only) = (Rc::new(Cell::new(0)), show.clone());
+    let (to, mut left) = (Rc::clone(&count), show.max.unwrap_or(LISTED).min(LISTED));
+    let mut all = walk::sessions(router);
+    let fitting: Slices<_> = Box::new(move |router| {
+        let Some(mut found) = all(router)? else { return Ok(None) };
+        to.set(to.get() + found.len());
+        found.retain(|(_, s)| left > 0 && only.lists() && only.fits(s));
+        found.truncate(left);
+        left -= found.len();
+        Ok(Some(found))
+    });
+    Box::new(Gather::all(fitting, move |router, found| {
+        let found = found.map_err(|_| wanted::Error::NoAnswer)?;
+        Ok(Output::of(listed(router.now(), count.get(), &found, &show)))
+    }))
+}
+
+fn listed(now: f64, count: usize, fit: &[(usize, Shown)], show: &ShowSessions) -> Sessions {
     let mut shown = Vec::new();
-    let fit = all.iter().filter(|(_, s)| show.lists() && show.fits(s));
-    for (thread, s) in fit.take(show.max.unwrap_or(usize::MAX)) {
+    for (thread, s) in fit {
         let [forward, [back_src, back_dst]] = s.flows;
         let of = |from, to, is_answer| Session {
             thread: *thread,
@@ -188,7 +208,7 @@ fn sessions(router: &mut Router, show: &ShowSessions) -> Result<Sessions, Error>
             shown.push(of([back_src, back_dst], [forward[1], forward[0]], true));
         }
     }
-    Ok(Sessions { sessions: all.len(), shown })
+    Sessions { sessions: count, shown }
 }
 
 #[derive(Serialize)]
@@ -409,16 +429,21 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, ShowHooks {}| Ok(Output::list(hooks(router))));
     cli.command(|router: &mut Router, ShowPolicy {}| Ok(Output::of(policy(router))));
-    cli.command(|router: &mut Router, c: ShowSessions| Ok(Output::of(sessions(router, &c)?)));
-    cli.command(|router: &mut Router, c: ShowTimestamps| {
-        let (now, all) = (router.now(), walk::sessions(router)?);
-        let row = |(_, s): &(usize, Shown)| Timestamp {
+    cli.task(|router: &mut Router, c: ShowSessions| Ok(sessions(router, c)));
+    cli.task(|router: &mut Router, c: ShowTimestamps| {
+        let now = router.now();
+        let row = move |_: &Router, (_, s): (usize, Shown)| Timestamp {
             number: s.number,
             heard_s: s.heard,
             silent_s: (now - s.heard).max(0.0),
         };
         let is_long = c.verbose.is_some();
-        let shown = all.iter().filter(|_| is_long).map(row).collect();
-        Ok(Output::of(Timestamps { timestamps: all.len(), shown }))
+        let all = slices::map(walk::sessions(router), row);
+        Ok(Box::new(Gather::all(all, move |_, found| {
+            let mut shown = found.map_err(|_| wanted::Error::NoAnswer)?;
+            let timestamps = shown.len();
+            shown.truncate(if is_long { LISTED } else { 0 });
+            Ok(Output::of(Timestamps { timestamps, shown }))
+        })) as _)
     });
 }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use net::prelude::*;
+use sessions::slices::{self, Slices};
 use sessions::{Address, Step, Walked};
 
 use crate::log::{self, Logging, Noted};
@@ -55,55 +56,36 @@ fn shown<A: sessions::Address>(any: impl Fn(A) -> IpAddr, s: &One<A>) -> Shown {
     }
 }
 
-/// Ends sessions that `keep` does not keep; says which it keeps.
-pub fn walk(
+/// Ends sessions that `keep` does not keep, most of many in later turns of control.
+fn end(
     router: &mut Router,
     keep: impl Fn(&Shown) -> bool + Clone + Send + 'static,
-) -> Result<Vec<(usize, Shown)>, Error> {
+) -> Result<(), Error> {
     let all = router.own::<Cnat>().sessions.clone();
-    let (mut found, logging) = (Vec::new(), log::logging(router));
-    let (counts, judge, logs) = (all.counts.clone(), keep.clone(), logging.clone());
-    let v4 = all.v4.walk(router, move |thread, one: &mut One<[u8; 4]>| {
-        let shown = shown(|a| Ipv4Addr::from(a).into(), one);
-        if judge(&shown) {
-            return Walked::keep(Some(Met::Kept(thread, shown)));
-        }
-        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, one));
-        Walked::remove(Met::gone(one, &logs))
-    });
-    found.extend(v4.map_err(|_| Error::NoAnswer)?);
-    let counts = all.counts.clone();
-    let v6 = all.v6.walk(router, move |thread, one: &mut One<[u8; 16]>| {
-        let shown = shown(|a| Ipv6Addr::from(a).into(), one);
-        if keep(&shown) {
-            return Walked::keep(Some(Met::Kept(thread, shown)));
-        }
-        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, one));
-        Walked::remove(Met::gone(one, &logging))
-    });
-    found.extend(v6.map_err(|_| Error::NoAnswer)?);
-    let kept = found.into_iter().filter_map(|met| match met {
-        Met::Kept(thread, shown) => Some((thread, shown)),
-        Met::Gone(session) => {
-            router.note(session);
-            None
-        }
-    });
-    Ok(kept.collect())
+    end_of(router, &all.v4, &all.counts, |a| Ipv4Addr::from(a).into(), keep.clone())?;
+    end_of(router, &all.v6, &all.counts, |a| Ipv6Addr::from(a).into(), keep)
 }
 
-/// A session in a walk.
-enum Met {
-    /// It stays on its thread.
-    Kept(usize, Shown),
-    /// It has gone, and is logged.
-    Gone(Noted),
-}
-
-impl Met {
-    fn gone<A: Address>(one: &One<A>, logging: &Logging) -> Option<Self> {
-        noted(one, logging).map(Self::Gone)
-    }
+fn end_of<A: Address>(
+    router: &mut Router,
+    of: &Of<A>,
+    counts: &Counts,
+    any: fn(A) -> IpAddr,
+    keep: impl Fn(&Shown) -> bool + Clone + Send + 'static,
+) -> Result<(), Error> {
+    let (counts, logging) = (counts.clone(), log::logging(router));
+    let judge = move |thread, one: &mut One<A>| {
+        if keep(&shown(any, one)) {
+            return Walked::keep(None);
+        }
+        counts.lend(thread).iter_mut().for_each(|counts| ended(counts, one));
+        Walked::remove(noted(one, &logging))
+    };
+    let done = |router: &mut Router, gone: Vec<Noted>| {
+        log::note_all(router, &gone);
+        show_total(router);
+    };
+    of.sweep(router, judge, done).map(drop).map_err(|_| Error::NoAnswer)
 }
 
 /// A session that has gone, if it is logged.
@@ -112,17 +94,23 @@ fn noted<A: Address>(one: &One<A>, logging: &Logging) -> Option<Noted> {
     (!is_off).then(|| Noted::gone(one)).filter(|session| logging.has(session))
 }
 
-/// Sessions that are not over, each with its thread.
-pub fn sessions(router: &mut Router) -> Result<Vec<(usize, Shown)>, Error> {
-    let (now, startup) = (router.now(), router.own::<Cnat>().startup.clone());
-    let all = walk(router, |_| true)?;
-    let scans = router.own::<Cnat>().scans;
-    let timeout = |s: &Shown| match s.tcp.is_established() {
+/// Sessions that are not over, each with its thread, in slices.
+pub fn sessions(router: &Router) -> Slices<(usize, Shown)> {
+    let cnat = router.own::<Cnat>();
+    let (now, scans, startup) = (router.now(), cnat.scans, cnat.startup.clone());
+    let timeout = move |s: &Shown| match s.tcp.is_established() {
         _ if !scans => f64::INFINITY,
         true => startup.tcp_max_age,
         false => startup.max_age,
     };
-    Ok(all.into_iter().filter(|(_, s)| now - s.heard <= timeout(s)).collect())
+    let judge = move |thread: usize, s: Shown| {
+        Walked::keep((now - s.heard <= timeout(&s)).then_some((thread, s)))
+    };
+    let Both { v4, v6, .. } = &cnat.sessions;
+    slices::chain([
+        v4.slices(move |thread, one| judge(thread, shown(|a| Ipv4Addr::from(a).into(), one))),
+        v6.slices(move |thread, one| judge(thread, shown(|a| Ipv6Addr::from(a).into(), one))),
+    ])
 }
 
 /// The sessions of both versions.
@@ -135,7 +123,7 @@ pub fn all(router: &Router) -> Both {
 /// # Errors
 /// [`Error::NoAnswer`].
 pub fn purge(router: &mut Router) -> Result<(), Error> {
-    walk(router, |_| false).map(|_| show_total(router))
+    end(router, |_| false)
 }
 
 /// Ends the sessions of a translation whose backends it does not have.
@@ -144,7 +132,7 @@ pub fn end_strays(router: &mut Router, id: u32) -> Result<(), Error> {
     let vip = service.map(|s| (s.addr, s.port));
     let backends: BTreeSet<_> =
         service.iter().flat_map(|s| &s.backends).map(|b| (b.addr, b.port)).collect();
-    walk(router, move |s| {
+    end(router, move |s| {
         let [_, served] = s.flows[0];
         let [backend, _] = s.flows[1];
         let is_kept = || {
@@ -152,9 +140,7 @@ pub fn end_strays(router: &mut Router, id: u32) -> Result<(), Error> {
             Some(served) == vip && (is_as_it_is || backends.contains(&backend))
         };
         s.translation != Some(id) || is_kept()
-    })?;
-    show_total(router);
-    Ok(())
+    })
 }
 
 /// Shows how many sessions there are.

@@ -146,6 +146,49 @@ const OTHERS: &[&str] = &[
     "vperf",
 ];
 
+/// First words of commands that leave the configuration as it is, whatever their arguments.
+const LOOKING: &[&str] = &[
+    "arping",
+    "capture",
+    "clear drops",
+    "clear errors",
+    "clear hardware-interfaces",
+    "clear interfaces",
+    "clear logging",
+    "clear node counters",
+    "clear runtime",
+    "clear trace",
+    "commit",
+    "configure",
+    "exec",
+    "exit",
+    "explain",
+    "firewall explain",
+    "help",
+    "history",
+    "monitor",
+    "npol match",
+    "pcap",
+    "perfmon",
+    "ping",
+    "q",
+    "quit",
+    "save",
+    "set terminal",
+    "show",
+    "suspend",
+    "trace",
+    "tracenode",
+    "traceroute",
+    "wait",
+];
+
+/// Whether the command with a path may change the configuration. Those that `exec` and `configure`
+/// run count by themselves.
+pub fn may_change(path: &str) -> bool {
+    !LOOKING.iter().any(|words| begins(path, words))
+}
+
 /// Whether the command with a path makes a configuration; `None` if its words are not known.
 pub fn makes_configuration(path: &str) -> Option<bool> {
     let longest = |list: &[&str]| list.iter().filter(|w| begins(path, w)).map(|w| w.len()).max();

@@ -10,18 +10,18 @@ use control::wall::Civil;
 use drivers::host::background::Background;
 use net::prelude::*;
 
+use crate::confirm::{self, await_confirmation, check_awaited, forget_awaited, words};
 use crate::difference::{Difference, Known};
-use crate::history::{Awaited, Revision, text};
-use crate::replace::{Finish, Job, Purpose, Target, run_in_background};
+use crate::history::{Revision, text};
+use crate::replace::{Finish, Job, Purpose, Target};
 use crate::save::{Saved, save_to};
 use crate::{Busy, Configure, LOOK, StartupFile};
+use crate::{own, own_mut};
 
 /// Largest file of commands in bytes.
 const MOST_BYTES: u64 = 1 << 30;
 /// Longest time that a commit may wait to be confirmed, in minutes.
 const MOST_MINUTES: f64 = 7.0 * 24.0 * 60.0;
-/// Difference of the times that files have from the clock, at most.
-const CLOCK_GRAIN: Duration = Duration::from_millis(10);
 
 /// Save the configuration to a file, atomically.
 #[derive(Command)]
@@ -125,6 +125,7 @@ struct ShowHistory;
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(save).task(check).task(replace).task(rollback).task(commit).task(commit_confirm);
+    confirm::register(cli);
     cli.task(diff).command(|router: &mut Router, _: ShowHistory| Ok(history(router)));
 }
 
@@ -172,7 +173,7 @@ impl Task<Router> for Saving {
 fn save(router: &mut Router, save: Save) -> Result<Box<dyn Task<Router>>, Error> {
     let default = || router.state::<StartupFile>().map(|StartupFile(file)| file.clone());
     let file = save.file.or_else(default).ok_or("no default file: give a path")?;
-    let busy = Some(router.own::<Configure>().begin()?);
+    let busy = Some(own(router).begin()?);
     let collection = Some(router.collect());
     Ok(Box::new(Saving { busy, collection, file, written: None }))
 }
@@ -223,7 +224,7 @@ fn diff(router: &mut Router, diff: ShowDiff) -> Result<Box<dyn Task<Router>>, Er
             return Job::begin(router, read(other)?, Purpose::Look, finish);
         }
     };
-    let is_first = number.is_none() && router.own::<Configure>().history.at(0).is_none();
+    let is_first = number.is_none() && own(router).history.at(0).is_none();
     let number = number.unwrap_or(0);
     let target = match is_first {
         true => Target::Running,
@@ -238,13 +239,13 @@ fn diff(router: &mut Router, diff: ShowDiff) -> Result<Box<dyn Task<Router>>, Er
 }
 
 /// All commands.
-fn cli(router: &Router) -> &Cli<Router> {
-    &router.own::<Configure>().cli
+pub(super) fn cli(router: &Router) -> &Cli<Router> {
+    &own(router).cli
 }
 
 /// The revision of this number.
 fn revision(router: &Router, number: usize) -> Result<&Revision, Error> {
-    let history = &router.own::<Configure>().history;
+    let history = &own(router).history;
     history.at(number).ok_or_else(|| Error::new(format!("no revision {number}")))
 }
 
@@ -260,37 +261,39 @@ pub(super) fn seconds(minutes: Option<f64>) -> Result<Option<f64>, Error> {
 
 fn replace(router: &mut Router, c: Replace) -> Result<Box<dyn Task<Router>>, Error> {
     let confirm = seconds(c.confirm)?;
+    check_awaited(router, confirm.is_some(), None)?;
     let reason = format!("replaced by {}", c.file);
-    let finish = replaced(reason, confirm);
+    let finish = replaced(reason, confirm, None);
     let job = Job::new(router, read(c.file)?, Purpose::Replace, finish)?;
     Ok(Box::new(job.undone(router, confirm.is_some())))
 }
 
 fn rollback(router: &mut Router, c: Rollback) -> Result<Box<dyn Task<Router>>, Error> {
     let confirm = seconds(c.confirm)?;
+    check_awaited(router, confirm.is_some(), None)?;
     let revision = revision(router, c.number)?;
     let target = match confirm {
         None => revision.target(c.number, cli(router)),
         // A trial knows which of its commands can be taken back.
         Some(_) => revision.tried(c.number),
     };
-    let finish = replaced(format!("rolled back to revision {}", c.number), confirm);
+    let finish = replaced(format!("rolled back to revision {}", c.number), confirm, None);
     let job = Job::new(router, target, Purpose::Replace, finish)?;
     Ok(Box::new(job.undone(router, confirm.is_some())))
 }
 
 /// Consequences of a replacement: revisions of what was and of what is, and the time by which it is
 /// to be confirmed.
-pub(super) fn replaced(reason: String, confirm: Option<f64>) -> Finish {
+pub(super) fn replaced(reason: String, confirm: Option<f64>, id: Option<String>) -> Finish {
     Box::new(move |router, known| {
         let base = known.before.unwrap_or_default();
-        let history = &mut router.own_mut::<Configure>().history;
+        let history = &mut own_mut(router).history;
         history.push("before the next one", &base);
         let base = history.at(0).cloned();
         history.push(&reason, &known.running);
         // What waits for `commit' already was not confirmed by this: it is undone as well.
         let now = router.now();
-        let waits = router.own::<Configure>().awaited.as_ref();
+        let waits = own(router).awaited.as_ref();
         let waits = waits.map(|awaited| ((awaited.due - now).max(0.0), awaited.base.clone()));
         let awaited = match (confirm, waits) {
             (None, Some(_)) => return Ok(Output::text(WAITS)),
@@ -299,57 +302,19 @@ pub(super) fn replaced(reason: String, confirm: Option<f64>) -> Finish {
         };
         let Some((seconds, base)) = awaited else { return Ok(Output::none()) };
         forget_awaited(router);
-        Ok(Output::text(await_confirmation(router, seconds, base)))
+        Ok(Output::text(await_confirmation(router, seconds, base, id)))
     })
 }
 
 /// The answer to a replacement while an earlier change waits.
 const WAITS: &str = "an earlier change is unconfirmed: without `commit' this one is undone with it";
 
-/// Stops the clock of a commit that waits; whether there was one.
-fn forget_awaited(router: &mut Router) -> bool {
-    let state = router.own_mut::<Configure>();
-    let Some(awaited) = state.awaited.take() else { return false };
-    state.history.kept.confirm();
-    router.cancel(awaited.timer);
-    true
-}
-
-fn await_confirmation(router: &mut Router, seconds: f64, base: Revision) -> String {
-    let minutes = (seconds / 0.06).round() / 1000.0;
-    let commands = base.commands;
-    router.own_mut::<Configure>().history.kept.await_confirmation(seconds, &base);
-    start_clock(router, seconds, base);
-    format!(
-        "rollback in {minutes} minutes unless confirmed by `commit': {commands} commands to \
-        be undone"
-    )
-}
-
-fn start_clock(router: &mut Router, seconds: f64, base: Revision) {
-    let timer = router.after(seconds, not_confirmed, 0);
-    let due = router.now() + seconds;
-    router.own_mut::<Configure>().awaited = Some(Awaited { timer, due, base });
-}
-
-/// Restarts the confirmation timer of a commit from before the restart.
-pub fn go_on_waiting(router: &mut Router) {
-    let unconfirmed = router.state_mut::<Configure>().and_then(|c| c.unconfirmed.take());
-    let Some(unconfirmed) = unconfirmed else { return };
-    let seconds = unconfirmed.left();
-    let log = router.log.class("configure", "background");
-    log.notice(format_args!(
-        "a commit from before the start is unconfirmed: rollback in {seconds:.0} s unless \
-            confirmed by `commit'"
-    ));
-    start_clock(router, seconds, unconfirmed.base);
-}
-
 fn commit(router: &mut Router, c: Commit) -> Result<Box<dyn Task<Router>>, Error> {
+    check_awaited(router, true, None)?;
     let reason = c.reason.unwrap_or_default();
     let finish: Finish = Box::new(move |router, known| {
         let is_confirmed = forget_awaited(router);
-        let is_new = router.own_mut::<Configure>().history.push(&reason, &known.running);
+        let is_new = own_mut(router).history.push(&reason, &known.running);
         Ok(match (is_confirmed, is_new) {
             (true, _) => Output::text("confirmed"),
             (false, true) => Output::none(),
@@ -361,55 +326,19 @@ fn commit(router: &mut Router, c: Commit) -> Result<Box<dyn Task<Router>>, Error
 
 fn commit_confirm(router: &mut Router, c: CommitConfirm) -> Result<Box<dyn Task<Router>>, Error> {
     let Some(seconds) = seconds(Some(c.minutes))? else { return Err("missing minutes".into()) };
-    let state = router.own::<Configure>();
+    check_awaited(router, true, None)?;
+    let state = own(router);
     let awaited = state.awaited.as_ref().map(|awaited| awaited.base.clone());
     let last = state.history.at(0).cloned();
     let base = awaited.or(last).ok_or("no commit to roll back to: use `commit'")?;
     let target = base.target(0, cli(router));
     let finish: Finish = Box::new(move |router, known| {
         forget_awaited(router);
-        router.own_mut::<Configure>().history.push("to be confirmed", &known.running);
-        Ok(Output::text(await_confirmation(router, seconds, base)))
+        own_mut(router).history.push("to be confirmed", &known.running);
+        Ok(Output::text(await_confirmation(router, seconds, base, None)))
     });
     let job = Job::new(router, target, Purpose::Keep, finish)?;
     Ok(Box::new(job.undone(router, true)))
-}
-
-/// Undoes an unconfirmed commit.
-fn not_confirmed(router: &mut Router, _: u64) {
-    let Some(awaited) = router.own_mut::<Configure>().awaited.take() else { return };
-    let target = awaited.base.target(0, cli(router));
-    let base = awaited.base.clone();
-    let finish: Finish = Box::new(move |router, known| {
-        undo_save(router, &base, &known);
-        let Configure { history, .. } = router.own_mut();
-        history.push("not confirmed, undone", &known.before.unwrap_or_default());
-        history.push("back to what was committed before", &known.running);
-        history.kept.confirm();
-        Ok(Output::text("the last commit was not confirmed and is undone"))
-    });
-    match Job::new(router, target, Purpose::Restore, finish) {
-        Ok(job) => run_in_background(router, job),
-        Err(_) => {
-            // Something else is under way: after that.
-            let timer = router.after(1.0, not_confirmed, 0);
-            router.own_mut::<Configure>().awaited = Some(Awaited { timer, ..awaited });
-        }
-    }
-}
-
-/// A save since the restored commit is undone in the file as well: it would be loaded at the next
-/// start.
-fn undo_save(router: &mut Router, base: &Revision, known: &Known) {
-    let Some(StartupFile(file)) = router.state::<StartupFile>() else { return };
-    let file = file.clone();
-    let Ok(saved) = fs::metadata(&file).and_then(|about| about.modified()) else { return };
-    let saved = saved.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let committed = Duration::new(base.time, base.millisecond * 1_000_000);
-    if saved + CLOCK_GRAIN >= committed {
-        let text = text(&known.running);
-        router.own_mut::<Configure>().history.kept.write_other(file, text);
-    }
 }
 
 /// Output of `show configuration history`.
@@ -417,19 +346,26 @@ fn undo_save(router: &mut Router, base: &Revision, known: &Known) {
 struct Shown {
     /// Seconds until the last commit is undone.
     undone_in: Option<f64>,
+    /// The command that confirms it.
+    confirmed_by: Option<String>,
     revisions: Vec<Revision>,
 }
 
 fn history(router: &Router) -> Output {
-    let Configure { history, awaited, .. } = router.own::<Configure>();
+    let Configure { history, awaited, .. } = own(router);
     let undone_in = awaited.as_ref().map(|awaited| (awaited.due - router.now()).max(0.0));
-    Output::of(Shown { undone_in, revisions: history.revisions.iter().cloned().collect() })
+    let confirmed_by = awaited.as_ref().map(|awaited| words(awaited.id.as_deref()));
+    Output::of(Shown {
+        undone_in,
+        confirmed_by,
+        revisions: history.revisions.iter().cloned().collect(),
+    })
 }
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(seconds) = self.undone_in {
-            writeln!(f, "undone in {seconds:.0} s unless `commit' confirms it")?;
+        if let (Some(seconds), Some(words)) = (self.undone_in, &self.confirmed_by) {
+            writeln!(f, "undone in {seconds:.0} s unless `{words}' confirms it")?;
         }
         for (number, r) in self.revisions.iter().enumerate() {
             let time = Civil::from_unix(Duration::from_secs(r.time)).to_string();

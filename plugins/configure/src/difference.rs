@@ -1,7 +1,6 @@
 //! Two configurations, and the commands that lead from one to the other.
 
 use std::collections::{HashSet, VecDeque};
-use std::rc::Rc;
 
 use control::configuration::Row;
 use net::prelude::*;
@@ -11,14 +10,17 @@ use crate::trial;
 /// Most commands that an error names.
 const NAMED: usize = 5;
 
+/// A configuration, which many have.
+pub type Rows = Arc<Vec<Row>>;
+
 /// Both configurations.
 pub struct Known {
     /// The one there is; after a replacement, the new one.
-    pub running: Rc<[Row]>,
+    pub running: Rows,
     /// The one that was wanted.
-    pub target: Rc<[Row]>,
+    pub target: Rows,
     /// The one there was at the beginning.
-    pub before: Option<Rc<[Row]>>,
+    pub before: Option<Rows>,
 }
 
 /// Commands that are different.
@@ -71,12 +73,12 @@ pub fn only_in<'a>(rows: &'a [Row], other: &[Row]) -> Vec<&'a Row> {
 }
 
 /// The commands of a text as what is wanted.
-pub fn rows_of(text: &str, cli: &Cli<Router>) -> Rc<[Row]> {
+pub fn rows_of(text: &str, cli: &Cli<Router>) -> Rows {
     let row = |(_, command): (_, String)| {
         let secrets = cli.secrets(&command);
         Row { feature: "", command, undo: None, secrets }
     };
-    trial::commands(text).into_iter().map(row).collect()
+    Arc::new(trial::commands(text).into_iter().map(row).collect())
 }
 
 /// The commands that lead from one configuration to the other. Settings that can be overwritten are

@@ -56,6 +56,8 @@ pub struct Awaited {
     pub due: f64,
     /// The configuration that comes back.
     pub base: Revision,
+    /// The name of the change, if only a commit with it confirms it.
+    pub id: Option<String>,
 }
 
 /// The commands of a configuration, each with an end of line.

@@ -12,9 +12,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use control::wall;
+use net::Router;
 use serde::{Deserialize, Serialize};
 
 use crate::history::Revision;
+use crate::own_mut;
 use crate::save::write_atomically;
 
 /// Name of the file of a commit that waits to be confirmed.
@@ -67,6 +69,9 @@ pub struct Unconfirmed {
     pub seconds: f64,
     /// The configuration that comes back.
     pub base: Revision,
+    /// The name of the change, if only a commit with it confirms it.
+    #[serde(default)]
+    pub id: Option<String>,
 }
 
 impl Unconfirmed {
@@ -133,10 +138,11 @@ impl Kept {
     }
 
     /// Records a commit that waits for confirmation.
-    pub fn await_confirmation(&mut self, seconds: f64, base: &Revision) {
+    pub fn await_confirmation(&mut self, seconds: f64, base: &Revision, id: Option<&str>) {
         if let Some(folder) = &self.folder {
             let due = wall::now().as_secs_f64() + seconds;
-            let unconfirmed = Unconfirmed { due, seconds, base: base.clone() };
+            let unconfirmed =
+                Unconfirmed { due, seconds, base: base.clone(), id: id.map(str::to_owned) };
             let contents = contents(&unconfirmed, &base.text);
             self.changes.push(Change::Write(folder.join(UNCONFIRMED), contents));
         }
@@ -166,6 +172,14 @@ impl Kept {
         let changes = std::mem::take(&mut self.changes);
         (!changes.is_empty()).then_some(changes)
     }
+}
+
+/// Logs that changes failed, and keeps them for the next time; returns the text.
+pub fn failed(router: &mut Router, failed: Failed) -> String {
+    own_mut(router).history.kept.put_back(failed.changes);
+    let text = format!("the history is kept in memory only: {}", failed.why);
+    router.log.class("configure", "history").warn(&text);
+    text
 }
 
 /// Applies changes, on a thread that may wait.

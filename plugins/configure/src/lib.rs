@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 mod allowed;
+mod apart;
 mod cli;
+mod confirm;
 mod difference;
 mod health;
 mod history;
@@ -23,7 +25,7 @@ use control::configuration::Hash;
 use control::{origin, wall};
 
 pub use allowed::makes_configuration;
-pub use cli::go_on_waiting;
+pub use confirm::go_on_waiting;
 pub use health::started;
 use history::{Awaited, History};
 use kept::{Kept, Unconfirmed};
@@ -67,8 +69,19 @@ struct Configure {
     waiting: Rc<Cell<usize>>,
     /// Whether the configuration is being replaced or saved: as long as there is a [`Busy`].
     is_busy: Rc<Cell<bool>>,
+    /// Whether a commit that was not confirmed is to be undone next.
+    is_due: Cell<bool>,
     /// Comparisons under way: one for each [`Looking`].
     looks: Rc<Cell<usize>>,
+}
+
+/// The state of the feature.
+fn own(router: &Router) -> &Configure {
+    router.own()
+}
+
+fn own_mut(router: &mut Router) -> &mut Configure {
+    router.own_mut()
 }
 
 /// The right to replace or save the configuration, which one has at a time. It ends also where a
@@ -81,7 +94,20 @@ impl Configure {
         self.hash.filter(|(at, _)| *at == origin::changes()).map(|(_, hash)| hash)
     }
 
+    /// Whether a change of the configuration has to wait.
+    fn is_taken(&self) -> bool {
+        self.is_busy.get() || self.is_due.get()
+    }
+
     fn begin(&self) -> Result<Busy, Error> {
+        if self.is_due.get() {
+            return Err("a commit that was not confirmed is being undone".into());
+        }
+        self.begin_due()
+    }
+
+    /// As [`begin`](Self::begin), also while a commit is due to be undone.
+    fn begin_due(&self) -> Result<Busy, Error> {
         if self.is_busy.replace(true) {
             return Err("the configuration is already being replaced or saved".into());
         }
@@ -128,9 +154,11 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         hash,
         waiting,
         is_busy,
+        is_due: Cell::new(false),
         looks,
     });
     health::register(parts.router);
+    parts.cli.changes(allowed::may_change);
     cli::register(&mut parts.cli);
     patching::register(&mut parts.cli);
     Ok(())

@@ -6,19 +6,22 @@
 //! and all of them if it fails.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use control::cli::{Cli, Error};
 use control::configuration::{CHANGED, Hash, Row, part};
 use control::{HIDDEN, Secrets};
 use net::{Finder, Router};
 
-use crate::Configure;
 use crate::allowed;
 use crate::difference::{Known, plan};
-use crate::trial::{Planned, Trial, commands};
+use crate::own;
+use crate::trial::{Planned, Script};
 
 /// Commands of a kind from which on a trial has only those that a patch may need.
 const MANY: usize = 200;
+/// Lines that are read in one turn of control.
+const LINES: usize = 200;
 /// Commands that an error names.
 const NAMED: usize = 3;
 
@@ -39,41 +42,50 @@ pub struct Patch {
     changes: Vec<Change>,
 }
 
-impl Patch {
-    /// Reads a text: a line begins with `+` or `-` and a blank, with `#`, or is empty.
+/// A patch that is being read.
+pub struct Reading {
+    patch: Patch,
+    /// Commands of the text that follow, with their lines.
+    rest: std::vec::IntoIter<(usize, String)>,
+    /// The line of each command so far.
+    seen: HashMap<String, usize>,
+}
+
+impl Reading {
+    /// Begins with the commands of a text.
+    pub fn new(name: String, base: Option<Hash>, commands: Vec<(usize, String)>) -> Self {
+        let patch = Patch { name, base, changes: Vec::new() };
+        Self { patch, rest: commands.into_iter(), seen: HashMap::new() }
+    }
+
+    /// Reads some lines: one begins with `+` or `-` and a blank, with `#`, or is empty. The patch
+    /// once it is complete.
     ///
     /// # Errors
     /// A line that does not begin so, or a command that stands there twice.
-    pub fn read(
-        (name, text): (String, &str),
-        base: Option<Hash>,
-        cli: &Cli<Router>,
-    ) -> Result<Self, Error> {
-        let mut patch = Self { name, base, changes: Vec::new() };
-        for (line, text) in commands(text) {
+    pub fn advance(&mut self, cli: &Cli<Router>) -> Result<Option<Patch>, Error> {
+        let Self { patch, rest, seen } = self;
+        for (line, text) in rest.by_ref().take(LINES) {
             let text = text.trim();
             let sign = text.split_at_checked(2).filter(|(_, rest)| !rest.trim().is_empty());
             let (is_added, command) = match sign {
                 Some(("+ ", command)) => (true, command),
                 Some(("- ", command)) => (false, command),
-                _ => return Err(patch.wrong(line, "a line is `+ COMMAND' or `- COMMAND'")),
+                _ => return Err(patch.wrong(line, "a line must begin with `+ ' or `- '")),
             };
             let command = command.trim().to_owned();
+            if let Some(first) = seen.insert(command.clone(), line) {
+                return Err(patch.wrong(line, &format!("repeats the command of line {first}")));
+            }
             let secrets = cli.secrets(&command);
             patch.changes.push(Change { line, is_added, command, secrets });
         }
-        let mut seen = HashMap::new();
-        let twice = patch.changes.iter().find_map(|change| {
-            seen.insert(&change.command, change.line).map(|first| (change.line, first))
-        });
-        match twice {
-            Some((line, first)) => {
-                Err(patch.wrong(line, &format!("is the command of line {first}")))
-            }
-            None => Ok(patch),
-        }
+        let none = Patch { name: String::new(), base: None, changes: Vec::new() };
+        Ok((rest.len() == 0).then(|| std::mem::replace(patch, none)))
     }
+}
 
+impl Patch {
     /// The error of a line.
     fn wrong(&self, line: usize, why: &str) -> Error {
         Error::bare(format!("{}:{line}: {why}", self.name))
@@ -100,7 +112,7 @@ impl Patch {
 
     /// Whether it can be applied without a look at the whole configuration.
     pub fn is_plain(&self, router: &Router) -> bool {
-        let is_known = router.own::<Configure>().fresh_hash().is_some();
+        let is_known = own(router).fresh_hash().is_some();
         let has_finder = |change: &Change| finder(router, &change.command).is_some();
         (self.base.is_none() || is_known) && self.changes.iter().all(has_finder)
     }
@@ -134,6 +146,11 @@ impl Patch {
     pub fn check(&mut self, running: &[Row]) -> Result<(), Error> {
         let there: HashSet<&str> = running.iter().map(|row| row.command.as_str()).collect();
         let hides = |change: &Change| change.command.split(' ').any(|word| word == HIDDEN);
+        let secret = running.iter().filter(|row| !row.secrets.is_none());
+        let secret: HashMap<String, &Row> = match self.changes.iter().any(hides) {
+            true => secret.map(|row| (row.shown(), row)).collect(),
+            false => HashMap::new(),
+        };
         for at in 0..self.changes.len() {
             let change = &self.changes[at];
             let (line, is_there) = (change.line, there.contains(change.command.as_str()));
@@ -141,15 +158,14 @@ impl Patch {
                 return Err(self.wrong(line, "is part of the configuration already"));
             }
             if change.is_added && hides(change) {
-                let why = format!("`{HIDDEN}' stands for a secret that has to be given");
+                let why = format!("`{HIDDEN}' must be replaced by the secret");
                 return Err(self.wrong(line, &why));
             }
             if change.is_added || is_there {
                 continue;
             }
-            let shown = running.iter().filter(|_| hides(change));
-            let Some(row) = shown.into_iter().find(|row| row.shown() == change.command) else {
-                return Err(self.wrong(line, "is no line of the configuration"));
+            let Some(row) = secret.get(&change.command) else {
+                return Err(self.wrong(line, "is not in the configuration"));
             };
             self.changes[at].command.clone_from(&row.command);
         }
@@ -202,19 +218,19 @@ impl Patch {
         running.iter().filter(|row| is_few(row) || is_near(row)).cloned().collect()
     }
 
-    /// A trial of it among these commands.
+    /// The script of a trial of it among these commands.
     ///
     /// # Errors
-    /// There is no memory.
-    pub fn trial(&self, router: &Router, context: &[Row]) -> Result<Trial, Error> {
-        let target = self.applied(context, &[]).into();
-        let known = Known { running: context.into(), target, before: None };
+    /// A command hides a secret.
+    pub fn script(&self, context: &[Row]) -> Result<Script, Error> {
+        let target = Arc::new(self.applied(context, &[]));
+        let known = Known { running: Arc::new(context.to_vec()), target, before: None };
         let places = self.places(context);
         let planned = plan(&known, 1).into_iter().map(|command| {
             let place = places.get(&command).cloned().unwrap_or_else(|| format!("{}: ", self.name));
             Planned { place: Some(place), command }
         });
-        Trial::rehearsal(router, context, planned.collect())
+        Script::rehearsal(context, planned.collect())
     }
 
     /// Compares the outcome of a trial with what the lines say.
@@ -238,11 +254,11 @@ impl Patch {
                 }
                 (true, false) => {
                     let new: Vec<_> = new.into_iter().take(NAMED).collect();
-                    let why = "is no line of a configuration in these words: it makes";
+                    let why = "is written differently in the configuration:";
                     return Err(self.wrong(change.line, &format!("{why} {}", new.join(", "))));
                 }
                 (false, true) => {
-                    return Err(self.wrong(change.line, "no command takes this back"));
+                    return Err(self.wrong(change.line, "no command undoes this"));
                 }
                 _ => {}
             }
@@ -250,12 +266,12 @@ impl Patch {
         let goes =
             |row: &&Row| !is.contains(&row.command) && !removed.contains(row.command.as_str());
         if let Some(row) = context.iter().find(goes) {
-            let why = "would go as well, and has no line in the patch";
+            let why = "would also be removed, but is not in the patch";
             return Err(Error::bare(format!("{}: `{}' {why}", self.name, row.shown())));
         }
         match new.first() {
             Some(new) => {
-                let why = "would come as well, and has no line in the patch";
+                let why = "would also be added, but is not in the patch";
                 Err(Error::bare(format!("{}: {new} {why}", self.name)))
             }
             None => Ok(()),

@@ -7,15 +7,21 @@ use std::rc::Rc;
 use control::cli::{Cli, Command, Error, Output, Serialize, Step, Task};
 use control::configuration::{Collection, Hash};
 use control::origin;
+use drivers::host::background::Background;
 use net::Router;
 
+use crate::LOOK;
 use crate::cli::{Commands, replaced, seconds, text_of};
-use crate::patch::Patch;
-use crate::replace::{Finish, Job, Purpose, Target, hash_of};
-use crate::{Configure, LOOK};
+use crate::confirm::check_awaited;
+use crate::patch::{Patch, Reading};
+use crate::replace::{Finish, Job, Purpose, Target};
+use crate::trial::commands;
+use crate::{own, own_mut};
 
 /// Patches that may wait for their turn.
 const MOST_WAITING: usize = 16;
+/// Bytes of the name of a change.
+const MOST_ID: usize = 64;
 
 /// Apply the lines of a file to the configuration, all or none: `+ COMMAND` adds, `- COMMAND`
 /// removes.
@@ -31,6 +37,8 @@ struct PatchCommand {
     base: Option<String>,
     /// minutes until it is rolled back unless confirmed by `commit`
     confirm: Option<f64>,
+    /// name of the change, which `commit id' confirms it by
+    id: Option<String>,
 }
 
 /// Show the hash of the configuration, without its secrets.
@@ -50,8 +58,13 @@ impl Drop for Place {
 /// A patch, and what comes of it.
 struct Patching {
     place: Option<Place>,
+    /// The commands of its text, and the patch as far as it was read.
+    text: Option<Background<Vec<(usize, String)>>>,
+    named: Option<(String, Option<Hash>)>,
+    reading: Option<Reading>,
     patch: Option<Patch>,
     confirm: Option<f64>,
+    id: Option<String>,
     reason: String,
     job: Option<Job>,
 }
@@ -76,16 +89,36 @@ impl fmt::Display for Patched {
 }
 
 /// Consequences of a patch. One that has to be confirmed makes revisions, as a replacement does.
-fn done(counts: [usize; 2], reason: String, confirm: Option<f64>) -> Finish {
+fn done(counts: [usize; 2], reason: String, confirm: Option<f64>, id: Option<String>) -> Finish {
     let [removed, added] = counts;
     Box::new(move |router, known| {
-        let hash = router.own::<Configure>().fresh_hash().map(|hash| hash.to_string());
+        let hash = own(router).fresh_hash().map(|hash| hash.to_string());
         let confirm = match confirm {
             None => None,
-            Some(_) => Some(replaced(reason, confirm)(router, known)?.to_text().trim().to_owned()),
+            Some(_) => {
+                let text = replaced(reason, confirm, id)(router, known)?.to_text();
+                Some(text.trim().to_owned())
+            }
         };
         Ok(Output::of(Patched { removed, added, hash, confirm }))
     })
+}
+
+impl Patching {
+    /// Reads a part of the patch.
+    fn read(&mut self, router: &Router) -> Result<Step, Error> {
+        if let Some(reading) = &mut self.reading {
+            self.patch = reading.advance(&own(router).cli)?;
+            return Ok(Step::Again);
+        }
+        let Some(commands) = self.text.as_ref().and_then(Background::result) else {
+            return Ok(Step::Sleep(LOOK));
+        };
+        let commands = commands.map_err(|e| Error::new(e.to_string()))?;
+        let (name, base) = self.named.take().unwrap_or_default();
+        self.reading = Some(Reading::new(name, base, commands));
+        Ok(Step::Again)
+    }
 }
 
 impl Task<Router> for Patching {
@@ -93,12 +126,20 @@ impl Task<Router> for Patching {
         if let Some(job) = &mut self.job {
             return job.step(router, out);
         }
-        if router.own::<Configure>().is_busy.get() {
+        if self.patch.is_none() {
+            return self.read(router).unwrap_or_else(|error| Step::Done(Err(error)));
+        }
+        if own(router).is_taken() {
             return Step::Sleep(LOOK);
         }
         self.place = None;
+        let (waits, id) = (self.confirm.is_some(), self.id.as_deref());
+        if let Err(error) = check_awaited(router, waits, id) {
+            return Step::Done(Err(error));
+        }
         let Some(patch) = self.patch.take() else { return Step::Done(Ok(())) };
-        let finish = done(patch.counts(), self.reason.clone(), self.confirm);
+        let (reason, id) = (self.reason.clone(), self.id.take());
+        let finish = done(patch.counts(), reason, self.confirm, id);
         match Job::new(router, Target::Patched(patch), Purpose::Replace, finish) {
             Ok(job) => {
                 self.job = Some(job.undone(router, self.confirm.is_some()));
@@ -117,19 +158,29 @@ impl Task<Router> for Patching {
 
 fn patch(router: &mut Router, c: PatchCommand) -> Result<Box<dyn Task<Router>>, Error> {
     let confirm = seconds(c.confirm)?;
+    if c.id.as_ref().is_some_and(|id| confirm.is_none() || id.len() > MOST_ID) {
+        return Err(Error::new(format!("id: needs confirm, and at most {MOST_ID} bytes")));
+    }
     let base = c.base.map(|text| text.parse::<Hash>().map_err(|e| Error::new(e.to_string())));
     let base = base.transpose()?;
     let reason = format!("patched by {}", c.file);
     let (name, text) = text_of(c.file)?;
-    let state = router.own::<Configure>();
-    let patch = Patch::read((name, &text), base, &state.cli)?;
-    let waiting = Rc::clone(&state.waiting);
+    let waiting = Rc::clone(&own(router).waiting);
     if waiting.get() == MOST_WAITING {
         return Err(Error::new(format!("{MOST_WAITING} patches wait already")));
     }
     waiting.set(waiting.get() + 1);
-    let (place, patch) = (Some(Place(waiting)), Some(patch));
-    Ok(Box::new(Patching { place, patch, confirm, reason, job: None }))
+    Ok(Box::new(Patching {
+        place: Some(Place(waiting)),
+        text: Some(Background::begin(move || commands(&text))),
+        named: Some((name, base)),
+        reading: None,
+        patch: None,
+        confirm,
+        id: c.id,
+        reason,
+        job: None,
+    }))
 }
 
 /// A configuration whose hash is wanted, with the number of changes before.
@@ -151,7 +202,7 @@ impl fmt::Display for Shown {
 
 impl Shown {
     fn of(router: &Router, hash: Hash) -> Output {
-        let instance = router.own::<Configure>().instance.clone();
+        let instance = own(router).instance.clone();
         Output::of(Self { hash: hash.to_string(), instance })
     }
 }
@@ -163,8 +214,8 @@ impl Task<Router> for Hashing {
             self.1 = Some(collection);
             return Step::Again;
         }
-        let hash = hash_of(&collection.rows());
-        router.own_mut::<Configure>().hash = Some((self.0, hash));
+        let hash = collection.hash();
+        own_mut(router).hash = Some((self.0, hash));
         out.append(Shown::of(router, hash));
         Step::Done(Ok(()))
     }
@@ -183,9 +234,12 @@ impl Task<Router> for Known {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.task(patch);
     cli.task(|router: &mut Router, _: ShowHash| {
-        Ok(match router.own::<Configure>().fresh_hash() {
+        Ok(match own(router).fresh_hash() {
             Some(hash) => Box::new(Known(hash)) as Box<dyn Task<Router>>,
-            None => Box::new(Hashing(origin::changes(), Some(router.collect()))),
+            None => {
+                let collection = Collection::for_hash(router, |router| &router.configured);
+                Box::new(Hashing(origin::changes(), Some(collection)))
+            }
         })
     });
 }

@@ -1,12 +1,12 @@
 //! Whether a change leaves nothing behind, found out before anything changes.
 
-use std::rc::Rc;
+use std::collections::HashSet;
 
 use control::configuration::Row;
 use net::prelude::*;
 
-use crate::difference::{Difference, Known, only_in, plan};
-use crate::trial::Trial;
+use crate::difference::{Difference, Known, Rows, only_in, plan};
+use crate::trial::Script;
 
 /// A change in which commands have to go that no other one takes back, to be rehearsed by a trial:
 /// they may go with something else.
@@ -19,22 +19,23 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    pub fn of(from: &Rc<[Row]>, to: &Rc<[Row]>, consequence: &'static str) -> Option<Self> {
+    pub fn of(from: &Rows, to: &Rows, consequence: &'static str) -> Option<Self> {
         let goes = only_in(from, to).into_iter();
         let lasting: Vec<_> = goes.filter(|row| row.undo.is_none()).cloned().collect();
-        let change = Known { running: Rc::clone(from), target: Rc::clone(to), before: None };
+        let change = Known { running: Arc::clone(from), target: Arc::clone(to), before: None };
         (!lasting.is_empty()).then_some(Self { change, lasting, consequence })
     }
 
-    /// Begins it in a trial.
-    pub fn begin(&self, router: &Router) -> Result<Box<Trial>, Error> {
+    /// The script of its trial.
+    pub fn script(&self) -> Result<Script, Error> {
         let plan = plan(&self.change, 1).into_iter().map(Into::into).collect();
-        Ok(Box::new(Trial::rehearsal(router, &self.change.running, plan)?))
+        Script::rehearsal(&self.change.running, plan)
     }
 
     /// The error of commands that are still there.
     pub fn result(&self, rows: &[Row]) -> Result<(), Error> {
-        let stays = |lasting: &&Row| rows.iter().any(|row| row.command == lasting.command);
+        let there: HashSet<&str> = rows.iter().map(|row| row.command.as_str()).collect();
+        let stays = |lasting: &&Row| there.contains(lasting.command.as_str());
         let removed: Vec<_> = self.lasting.iter().filter(stays).map(Row::shown).collect();
         if removed.is_empty() {
             return Ok(());

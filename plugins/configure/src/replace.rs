@@ -1,9 +1,9 @@
 //! From the configuration that there is to another one, by what is different.
 
+mod compare;
 mod patched;
 
 use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
 
 use control::cli::{Run, Step, Task};
 use control::configuration::{Collection, Row};
@@ -11,13 +11,15 @@ use control::origin;
 use drivers::host::background::Background as Work;
 use net::prelude::*;
 
-use crate::difference::{Known, only_in, plan, rows_of};
+use crate::apart::{After, Apart, LARGE, let_go};
+use crate::difference::{Known, Rows, rows_of};
 use crate::history::Revision;
 use crate::kept;
 use crate::patch::Patch;
 use crate::rehearsal::Rehearsal;
 use crate::trial::Trial;
-use crate::{Busy, Configure, LOOK, Looking};
+use crate::{Busy, LOOK, Looking};
+use crate::{own, own_mut};
 
 /// Attempts to get to a configuration.
 const ROUNDS: u32 = 4;
@@ -29,7 +31,7 @@ pub enum Target {
     /// Commands of a file: its name, and what is in it.
     File(String, String),
     /// One that was there.
-    Rows(Rc<[Row]>),
+    Rows(Rows),
     /// The one there is with other lines.
     Patched(Patch),
 }
@@ -53,8 +55,6 @@ impl Revision {
 /// Work to be done when both configurations are known.
 pub type Finish = Box<dyn FnOnce(&mut Router, Known) -> Result<Output, Error>>;
 
-pub use patched::hash_of;
-
 /// Intention of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -75,6 +75,11 @@ enum Phase {
     Try(Box<Trial>),
     /// Tries a patch among these commands, which may not be all.
     TryPatch(Box<Trial>, Vec<Row>, bool),
+    /// Collects once more as something may have changed during that trial, with the number of
+    /// changes before and the outcome.
+    Again(Collection<Router>, u64, Vec<Row>),
+    /// Works on whole configurations.
+    Apart(Apart),
     /// Commands that nothing takes back by itself: whether they go with others.
     Rehearse(Box<Trial>, Rehearsal),
     Work(VecDeque<String>, Option<(String, Run<Router>)>),
@@ -95,9 +100,9 @@ pub struct Job {
     busy: Option<Turn>,
     phase: Phase,
     target: Option<Target>,
-    wanted: Rc<[Row]>,
+    wanted: Rows,
     /// The configuration at the beginning.
-    before: Option<Rc<[Row]>>,
+    before: Option<Rows>,
     purpose: Purpose,
     patch: Option<Patch>,
     /// Whether only the commands that the patch is about are looked at.
@@ -114,10 +119,21 @@ pub struct Job {
     /// Rehearsals before anything changes, once they are known.
     rehearsals: Option<Vec<Rehearsal>>,
     round: u32,
+    /// Times that a trial was of a configuration that others changed meanwhile.
+    again: u32,
     refused: Option<String>,
     /// Reason why the way leads back.
     back: Option<String>,
     finish: Option<Finish>,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let before = self.before.take();
+        if before.as_ref().is_some_and(|rows| rows.len() > LARGE) {
+            let_go((before, std::mem::take(&mut self.wanted), std::mem::take(&mut self.places)));
+        }
+    }
 }
 
 impl Job {
@@ -143,9 +159,10 @@ impl Job {
         finish: Finish,
     ) -> Result<Self, Error> {
         let mut phase = Phase::Collect(router.collect());
-        let state = router.own::<Configure>();
+        let state = own(router);
         let turn = match purpose {
             Purpose::Look => Turn::Look(state.look()?),
+            Purpose::Restore => Turn::Change(state.begin_due()?),
             _ => Turn::Change(state.begin()?),
         };
         let is_part = matches!(&target, Target::Patched(patch) if patch.is_plain(router));
@@ -162,12 +179,13 @@ impl Job {
             begun: origin::changes(),
             seen: origin::changes(),
             target: Some(target),
-            wanted: [].into(),
+            wanted: Rows::default(),
             before: None,
             purpose,
             is_undone: false,
             rehearsals: None,
             round: 0,
+            again: 0,
             refused: None,
             back: None,
             finish: Some(finish),
@@ -176,7 +194,8 @@ impl Job {
 
     /// It where the result can be undone later, which is found out before anything changes.
     pub fn undone(self, router: &Router, is_undone: bool) -> Self {
-        let mut job = Self { is_undone, ..self };
+        let mut job = self;
+        job.is_undone = is_undone;
         if is_undone && job.is_part {
             // All of what was comes back, so all of it has to be known.
             job.is_part = false;
@@ -193,9 +212,7 @@ impl Job {
                     work.result()?.unwrap_or_else(|e| Err(kept::Failed::without_changes(&e)));
                 let mut result = std::mem::replace(result, Ok(Output::none()));
                 if let Err(failed) = kept {
-                    router.own_mut::<Configure>().history.kept.put_back(failed.changes);
-                    let text = format!("the history is kept in memory only: {}", failed.why);
-                    router.log.class("configure", "history").warn(&text);
+                    let text = kept::failed(router, failed);
                     if let Ok(output) = &mut result {
                         output.append(Output::text(text));
                     }
@@ -207,7 +224,7 @@ impl Job {
         };
         if done.is_some()
             && self.purpose != Purpose::Look
-            && let Some(changes) = router.own_mut::<Configure>().history.kept.changes()
+            && let Some(changes) = own_mut(router).history.kept.changes()
         {
             let work = Work::begin(move || kept::carry_out(changes));
             self.phase = Phase::Keep(work, done.take()?);
@@ -220,7 +237,7 @@ impl Job {
 
     /// Time after which it should be looked at again.
     fn pause(&self) -> Duration {
-        if matches!(self.phase, Phase::Keep(..)) { LOOK } else { Duration::ZERO }
+        if matches!(self.phase, Phase::Keep(..) | Phase::Apart(_)) { LOOK } else { Duration::ZERO }
     }
 
     fn slice(&mut self, router: &mut Router) -> Option<Result<Output, Error>> {
@@ -229,18 +246,18 @@ impl Job {
                 if collection.advance(router) {
                     return None;
                 }
-                let rows: Rc<[Row]> = std::mem::replace(collection, router.collect()).rows().into();
-                self.collected(router, rows)
+                let rows = std::mem::replace(collection, router.collect()).rows();
+                self.collected(router, Arc::new(rows))
             }
             Phase::Find => self.find(router),
             Phase::TryPatch(trial, ..) => match trial.step().transpose() {
                 None => None,
-                Some(outcome) => self.tried(router, outcome),
+                Some(outcome) => self.tried(outcome),
             },
             Phase::Try(trial) => match trial.step() {
                 Ok(None) => None,
                 Ok(Some(rows)) => {
-                    self.wanted = rows.into();
+                    self.wanted = Arc::new(rows);
                     let running = self.before.clone()?;
                     self.compared(router, running)
                 }
@@ -264,34 +281,55 @@ impl Job {
                     Err(error) => Some(Err(error)),
                 },
             },
-            Phase::Work(commands, run) => {
-                let Some((command, running)) = run else {
-                    match commands.pop_front() {
-                        Some(command) => {
-                            let running = Run::new(&command);
-                            *run = Some((command, running));
-                        }
-                        None => self.collect(router),
-                    }
-                    return None;
-                };
-                let before = origin::changes();
-                let step = running.step(&self.cli, router, &mut Output::none());
-                self.seen += origin::changes() - before;
-                if let Step::Done(result) = step {
-                    if let Err(error) = result {
-                        let place = self.places.get(command).map_or("", String::as_str);
-                        self.refused.get_or_insert_with(|| format!("{place}{error}"));
-                        if self.is_part {
-                            commands.clear();
-                        }
-                    }
-                    *run = None;
-                }
-                None
-            }
+            Phase::Work(..) => self.work(router),
+            Phase::Again(collection, ..) => match collection.advance(router) {
+                true => None,
+                false => self.collected_again(router),
+            },
+            Phase::Apart(work) => match work.result()? {
+                Ok(after) => after(self, router),
+                Err(error) => Some(Err(Error::new(error.to_string()))),
+            },
             Phase::Keep(..) => None,
         }
+    }
+
+    /// Runs a command, or a slice of one.
+    fn work(&mut self, router: &mut Router) -> Option<Result<Output, Error>> {
+        let Phase::Work(commands, run) = &mut self.phase else { return None };
+        let Some((command, running)) = run else {
+            match commands.pop_front() {
+                Some(command) => {
+                    let running = Run::new(&command);
+                    *run = Some((command, running));
+                }
+                None => self.collect(router),
+            }
+            return None;
+        };
+        let before = origin::changes();
+        let step = running.step(&self.cli, router, &mut Output::none());
+        self.seen += origin::changes() - before;
+        if let Step::Done(result) = step {
+            if let Err(error) = result {
+                let place = self.places.get(command).map_or("", String::as_str);
+                self.refused.get_or_insert_with(|| format!("{place}{error}"));
+                if self.is_part {
+                    commands.clear();
+                }
+            }
+            *run = None;
+        }
+        None
+    }
+
+    /// Works on a thread of its own.
+    fn apart(
+        &mut self,
+        work: impl FnOnce() -> After + Send + 'static,
+    ) -> Option<Result<Output, Error>> {
+        self.phase = Phase::Apart(Apart::begin(work));
+        None
     }
 
     fn collect(&mut self, router: &Router) {
@@ -304,12 +342,12 @@ impl Job {
     }
 
     /// The configuration that there is, is known.
-    fn collected(&mut self, router: &mut Router, rows: Rc<[Row]>) -> Option<Result<Output, Error>> {
+    fn collected(&mut self, router: &mut Router, rows: Rows) -> Option<Result<Output, Error>> {
         if self.before.is_none() {
-            self.before = Some(Rc::clone(&rows));
+            self.before = Some(Arc::clone(&rows));
             match self.target.take() {
                 Some(Target::File(name, text)) => {
-                    self.wanted = rows_of(&text, &router.own::<Configure>().cli);
+                    self.wanted = rows_of(&text, &own(router).cli);
                     return match Trial::new(router, &[(name, text)], &rows) {
                         Ok(trial) => {
                             self.phase = Phase::Try(Box::new(trial));
@@ -320,93 +358,24 @@ impl Job {
                 }
                 Some(Target::Patched(patch)) => return self.patched(router, patch, rows),
                 Some(Target::Rows(wanted)) => self.wanted = wanted,
-                Some(Target::Running) | None => self.wanted = Rc::clone(&rows),
+                Some(Target::Running) | None => self.wanted = Arc::clone(&rows),
             }
+        }
+        // What others have changed meanwhile stays: only the lines of a patch are its own.
+        if self.back.is_none()
+            && !self.is_part
+            && let Some(patch) = self.patch.take()
+        {
+            let wanted = Arc::clone(&self.wanted);
+            return self.apart(move || {
+                let wanted = Arc::new(patch.applied(&rows, &wanted));
+                Box::new(move |job, router| {
+                    (job.wanted, job.patch) = (wanted, Some(patch));
+                    job.compared(router, rows)
+                })
+            });
         }
         self.compared(router, rows)
-    }
-
-    /// Goes on from what is different.
-    fn compared(
-        &mut self,
-        router: &mut Router,
-        running: Rc<[Row]>,
-    ) -> Option<Result<Output, Error>> {
-        let known = Known { running, target: Rc::clone(&self.wanted), before: self.before.clone() };
-        if self.rehearsals.is_none() {
-            self.rehearsals = Some(self.rehearsals_of(&known));
-        }
-        if let Some(rehearsal) = self.rehearsals.as_mut().and_then(Vec::pop) {
-            return match rehearsal.begin(router) {
-                Ok(trial) => {
-                    self.phase = Phase::Rehearse(trial, rehearsal);
-                    None
-                }
-                Err(error) => Some(Err(error)),
-            };
-        }
-        let difference = known.difference();
-        let is_there = difference.removed.is_empty() && difference.added.is_empty();
-        let is_work = matches!(self.purpose, Purpose::Replace | Purpose::Restore);
-        if is_work && !is_there && self.is_restored(&known) {
-            let finish = self.finish.take()?;
-            let left = Output::text(format!("but {}", difference.left()));
-            return Some(finish(router, known).map(|mut output| {
-                output.append(left);
-                output
-            }));
-        }
-        if !is_work || is_there {
-            if let Some(why) = self.back.take() {
-                let text = format!("{why}; the configuration is unchanged");
-                let has_place = self.places.values().any(|place| text.starts_with(place));
-                return Some(Err(if has_place { Error::bare(text) } else { Error::new(text) }));
-            }
-            let finish = self.finish.take()?;
-            self.note_hash(router, &known);
-            return Some(finish(router, known));
-        }
-        let rounds = if self.is_part && self.back.is_none() { 1 } else { ROUNDS };
-        if self.round == rounds {
-            if let Some(first) = self.back.take() {
-                let what = difference.left();
-                return Some(Err(Error::new(format!("{first}; and while undoing: {what}"))));
-            }
-            let refused = self.refused.take();
-            self.back = Some(refused.unwrap_or_else(|| self.left(&difference)));
-            self.round = 0;
-            self.wanted = self.before.clone()?;
-            self.collect(router);
-            return None;
-        }
-        self.round += 1;
-        self.refused = None;
-        self.phase = Phase::Work(plan(&known, self.round), None);
-        None
-    }
-}
-
-impl Job {
-    /// Rehearsals that are needed before the work.
-    fn rehearsals_of(&self, known: &Known) -> Vec<Rehearsal> {
-        let Known { running, target, .. } = known;
-        let nothing = "nothing has changed";
-        let no_way_back = "so this could not be undone, and nothing has changed";
-        let is_replaced = self.purpose == Purpose::Replace;
-        let there = is_replaced.then(|| Rehearsal::of(running, target, nothing));
-        let back = self.is_undone.then(|| match is_replaced {
-            true => Rehearsal::of(target, running, no_way_back),
-            false => Rehearsal::of(running, target, no_way_back),
-        });
-        there.into_iter().chain(back).flatten().collect()
-    }
-
-    /// Whether nothing is left on the way back but commands that none takes back, or all was tried.
-    fn is_restored(&self, known: &Known) -> bool {
-        let mut goes = only_in(&known.running, &known.target).into_iter();
-        let is_lasting =
-            only_in(&known.target, &known.running).is_empty() && goes.all(|row| row.undo.is_none());
-        self.purpose == Purpose::Restore && (self.round == ROUNDS || self.round > 1 && is_lasting)
     }
 }
 
@@ -442,6 +411,7 @@ impl Task<Router> for Job {
             is_undone: false,
             rehearsals: Some(Vec::new()),
             round: 0,
+            again: 0,
             refused: None,
             back: Some("it was stopped".to_owned()),
             finish: None,

@@ -14,7 +14,7 @@ use net::Assembly;
 use net::interface::{Kind, NewInterface, Offloads};
 use net::prelude::*;
 
-use crate::allowed;
+use crate::{allowed, apart};
 
 /// Registers commands that the router has beside those of features.
 pub struct Extra(pub fn(&mut Assembly));
@@ -135,26 +135,85 @@ enum Of {
     Plan(Option<String>),
 }
 
-/// Files being tried.
-pub struct Trial {
-    assembly: Assembly,
+/// Commands of a trial, made without the router.
+pub struct Script {
     /// Names of the files, for errors.
     names: Vec<String>,
     /// Commands, the first one last, with their files and lines.
     commands: Vec<(Place, String)>,
-    run: Option<(Of, String, Run<Router>)>,
     /// The configuration of the router itself, by command.
     live: HashMap<String, Row>,
-    /// Commands that are accepted because they are part of it.
-    kept: Vec<Row>,
-    collection: Option<Collection<Router>>,
-    /// Whether the files are those of a start, which may also look and act: that is passed over.
-    is_start: bool,
     /// Commands to be rehearsed behind the files.
     rehearsed: VecDeque<Planned>,
     /// Commands that take devices back, with those that made them.
     devices: HashMap<String, String>,
+}
+
+impl Script {
+    /// Texts, each with the name of its file, one after the other, beside a router that has the
+    /// configuration `live`.
+    ///
+    /// # Errors
+    /// A text hides a secret that is not known.
+    pub fn new(files: &[(String, String)], live: &[Row]) -> Result<Self, Error> {
+        let mut all = Vec::new();
+        let hidden: HashMap<String, &Row> = live
+            .iter()
+            .filter(|row| !row.secrets.is_none())
+            .map(|row| (row.shown(), row))
+            .collect();
+        for (file, (name, text)) in files.iter().enumerate() {
+            for (line, command) in commands(text) {
+                let command = revealed(&command, &hidden)
+                    .map_err(|why| Error::bare(format!("{name}:{line}: {why}")))?;
+                all.push(((file, line), command));
+            }
+        }
+        all.reverse();
+        Ok(Self {
+            names: files.iter().map(|(name, _)| name.clone()).collect(),
+            commands: all,
+            live: live.iter().map(|row| (row.command.clone(), row.clone())).collect(),
+            rehearsed: VecDeque::new(),
+            devices: HashMap::new(),
+        })
+    }
+
+    /// The commands of `plan` run by a router with the configuration `from`.
+    ///
+    /// # Errors
+    /// A command hides a secret.
+    pub fn rehearsal(from: &[Row], plan: VecDeque<Planned>) -> Result<Self, Error> {
+        let file = ("the configuration".to_owned(), crate::history::text(from));
+        let of_device = |row: &Row| {
+            let undo = row.undo.as_ref().filter(|_| is_noted(&row.command))?;
+            Some((undo.command.clone(), row.command.clone()))
+        };
+        let devices = from.iter().filter_map(of_device).collect();
+        Ok(Self { rehearsed: plan, devices, ..Self::new(&[file], from)? })
+    }
+}
+
+/// Files being tried.
+pub struct Trial {
+    assembly: Assembly,
+    script: Script,
+    run: Option<(Of, String, Run<Router>)>,
+    /// Commands that are accepted because they are part of the live configuration.
+    kept: Vec<Row>,
+    collection: Option<Collection<Router>>,
+    /// Whether the files are those of a start, which may also look and act: that is passed over.
+    is_start: bool,
     budget: Budget,
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        if self.script.live.len() > apart::LARGE {
+            let live = std::mem::take(&mut self.script.live);
+            apart::let_go((live, std::mem::take(&mut self.script.commands)));
+        }
+    }
 }
 
 impl Trial {
@@ -164,50 +223,23 @@ impl Trial {
     /// # Errors
     /// There is no memory; a text hides a secret that is not known.
     pub fn new(router: &Router, files: &[(String, String)], live: &[Row]) -> Result<Self, Error> {
-        let assembly = assembly(router).map_err(Error::new)?;
-        let mut all = Vec::new();
-        for (file, (name, text)) in files.iter().enumerate() {
-            for (line, command) in commands(text) {
-                let command = revealed(&command, live)
-                    .map_err(|why| Error::bare(format!("{name}:{line}: {why}")))?;
-                all.push(((file, line), command));
-            }
-        }
-        all.reverse();
-        let names = files.iter().map(|(name, _)| name.clone()).collect();
-        Ok(Self {
-            assembly,
-            names,
-            commands: all,
-            run: None,
-            live: live.iter().map(|row| (row.command.clone(), row.clone())).collect(),
-            kept: Vec::new(),
-            collection: None,
-            is_start: false,
-            rehearsed: VecDeque::new(),
-            devices: HashMap::new(),
-            budget: Budget::new(),
-        })
+        Self::of(router, Script::new(files, live)?)
     }
 
-    /// A rehearsal: the commands of `plan` run by a router with the configuration `from`.
+    /// A trial of a script.
     ///
     /// # Errors
     /// There is no memory.
-    pub fn rehearsal(
-        router: &Router,
-        from: &[Row],
-        plan: VecDeque<Planned>,
-    ) -> Result<Self, Error> {
-        let file = ("the configuration".to_owned(), crate::history::text(from));
-        let of_device = |row: &Row| {
-            let undo = row.undo.as_ref().filter(|_| is_noted(&row.command))?;
-            Some((undo.command.clone(), row.command.clone()))
-        };
-        let devices = from.iter().filter_map(of_device).collect();
-        let mut trial = Self::new(router, &[file], from)?;
-        (trial.rehearsed, trial.devices) = (plan, devices);
-        Ok(trial)
+    pub fn of(router: &Router, script: Script) -> Result<Self, Error> {
+        Ok(Self {
+            assembly: assembly(router).map_err(Error::new)?,
+            script,
+            run: None,
+            kept: Vec::new(),
+            collection: None,
+            is_start: false,
+            budget: Budget::new(),
+        })
     }
 
     /// Runs a command or a slice of one; returns the configuration once all have run.
@@ -230,7 +262,7 @@ impl Trial {
             self.collection = Some(self.assembly.router.collect());
             return Ok(None);
         };
-        let made = self.devices.get(&command).filter(|_| matches!(of, Of::Plan(_)));
+        let made = self.script.devices.get(&command).filter(|_| matches!(of, Of::Plan(_)));
         if let Some(made) = made {
             forget(&mut self.assembly.router, made);
             return Ok(None);
@@ -244,7 +276,7 @@ impl Trial {
         let step = origin::elsewhere(|| run.step(cli, router, &mut Output::none()));
         match step {
             Step::Done(Ok(())) => {}
-            Step::Done(Err(error)) => match (self.live.get(command.trim()), of) {
+            Step::Done(Err(error)) => match (self.script.live.get(command.trim()), of) {
                 (_, Of::Plan(None)) => {}
                 (_, Of::Plan(Some(place))) => {
                     let undo = |row: &Row| row.undo.as_ref().map(|undo| undo.command.clone());
@@ -257,7 +289,10 @@ impl Trial {
                 }
                 (Some(row), _) => self.kept.push(row.clone()),
                 (None, Of::File((file, line))) => {
-                    return Err(Error::bare(format!("{}:{line}: {error}", self.names[file])));
+                    return Err(Error::bare(format!(
+                        "{}:{line}: {error}",
+                        self.script.names[file]
+                    )));
                 }
             },
             Step::Again | Step::Sleep(_) | Step::Wait => self.run = Some((of, command, run)),
@@ -266,9 +301,9 @@ impl Trial {
     }
 
     fn next(&mut self) -> Option<(Of, String, Run<Router>)> {
-        let of_file = self.commands.pop().map(|(place, command)| (Of::File(place), command));
+        let of_file = self.script.commands.pop().map(|(place, command)| (Of::File(place), command));
         let planned = || {
-            let Planned { place, command } = self.rehearsed.pop_front()?;
+            let Planned { place, command } = self.script.rehearsed.pop_front()?;
             Some((Of::Plan(place), command))
         };
         let (of, command) = of_file.or_else(planned)?;
@@ -283,7 +318,7 @@ impl Trial {
         if path == "exec" {
             let name = rest.trim();
             self.follow(name).map_err(|why| {
-                Error::bare(format!("{}:{line}: exec: `{name}': {why}", self.names[file]))
+                Error::bare(format!("{}:{line}: exec: `{name}': {why}", self.script.names[file]))
             })?;
         }
         Ok(allowed::makes_configuration(&path) == Some(false))
@@ -291,7 +326,7 @@ impl Trial {
 
     /// Inserts the commands of a file that a start runs.
     fn follow(&mut self, name: &str) -> Result<(), String> {
-        if self.names.len() == MOST_FILES {
+        if self.script.names.len() == MOST_FILES {
             return Err("files are nested too deeply".to_owned());
         }
         let failed = |e: std::io::Error| control::cli::io_text(&e);
@@ -299,22 +334,23 @@ impl Trial {
             return Err("not a regular file".to_owned());
         }
         let text = fs::read_to_string(name).map_err(failed)?;
-        let file = self.names.len();
-        self.names.push(name.to_owned());
+        let file = self.script.names.len();
+        self.script.names.push(name.to_owned());
         let all = commands(&text).into_iter().map(|(line, command)| ((file, line), command));
-        self.commands.extend(all.rev());
+        self.script.commands.extend(all.rev());
         Ok(())
     }
 }
 
-/// A command with the secrets that the router has where it says [`HIDDEN`].
-fn revealed(command: &str, live: &[Row]) -> Result<String, String> {
-    let words = || command.split_whitespace();
-    if !words().any(|word| word == HIDDEN) {
+/// A command with the secrets that the router has where it says [`HIDDEN`]; `hidden` are the rows
+/// with secrets as they are shown.
+fn revealed(command: &str, hidden: &HashMap<String, &Row>) -> Result<String, String> {
+    let words: Vec<_> = command.split_whitespace().collect();
+    if !words.contains(&HIDDEN) {
         return Ok(command.to_owned());
     }
-    let is_it = |row: &&Row| !row.secrets.is_none() && row.shown().split(' ').eq(words());
-    match live.iter().find(is_it) {
+    let shown = words.join(" ");
+    match hidden.get(&shown) {
         Some(row) => Ok(row.command.clone()),
         None => Err(format!(
             "`{HIDDEN}' stands for the secret of a running command, and there is no `{}'",

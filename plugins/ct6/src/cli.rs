@@ -1,6 +1,7 @@
 //! `set ct6`, `show ip6 connection-tracker`, `test ip6 connection-tracker`.
 
 use net::prelude::*;
+use sessions::slices::{self, Gather};
 use sessions::{Flow6, Sessions};
 
 use super::Sides;
@@ -84,9 +85,8 @@ fn write_threads(rows: &[Thread], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn show(router: &mut Router, verbose: bool) -> Vec<Thread> {
+fn show(router: &mut Router, all: &[(usize, state::Connection)]) -> Vec<Thread> {
     let now = router.now();
-    let all = if verbose { state::list(router) } else { Vec::new() };
     let threads = state::usage(router).into_iter().enumerate();
     let threads = threads.filter(|(thread, usage)| *thread == 0 || usage.made > 0);
     let shown = |s: &state::Connection| Connection {
@@ -158,8 +158,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         }
         Ok(super::set_side(router, c.interface, c.inside, !c.disable)?)
     });
-    cli.command(|router: &mut Router, c: Show| {
-        Ok(Output::rows(show(router, c.verbose), write_threads))
+    cli.task(|router: &mut Router, c: Show| {
+        let all = if c.verbose { state::slices(router) } else { slices::nothing() };
+        Ok(Box::new(Gather::first(all, |router, found| {
+            let found = found.map_err(|why| Error::bare(why.to_string()))?;
+            Ok(Output::rows(show(router, &found), write_threads))
+        })) as _)
     });
     cli.command(|router: &mut Router, c: Test| {
         let states = test(router, c.num_sessions, c.max_sessions)?;

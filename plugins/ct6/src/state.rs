@@ -1,6 +1,7 @@
 //! Connections that are remembered.
 
 use net::prelude::*;
+use sessions::slices::Slices;
 use sessions::tcp::State;
 use sessions::{
     Affinity, Class, Counted, Direction, Flow6, Kind, New, Seen, SessionIndex, Sessions, Table,
@@ -102,11 +103,10 @@ pub fn usage(router: &mut Router) -> Vec<Usage> {
     all.usage(router).unwrap_or_default()
 }
 
-/// All connections, each with its thread.
-pub fn list(router: &mut Router) -> Vec<(usize, Connection)> {
-    let all = router.own::<Tracker>().0.clone();
+/// All connections, each with its thread, in slices.
+pub fn slices(router: &Router) -> Slices<(usize, Connection)> {
     let look = |thread: usize, one: &mut Connection| Walked::keep(Some((thread, *one)));
-    all.walk(router, look).unwrap_or_default()
+    router.own::<Tracker>().0.slices(look)
 }
 
 /// Ends what is over; whether there may be more.

@@ -107,6 +107,8 @@ pub(super) fn register(api: &mut Api<Router>) {
             }]
         })
         .call_by(|router, caller, m: WantIp6DadEvents| {
-            router.clients.want::<Ip6DadEvent>(caller.client, m.pid, m.enable_disable)
+            // As in the original, a second request of a kind changes nothing and is no error.
+            let _ = router.clients.want::<Ip6DadEvent>(caller.client, m.pid, m.enable_disable);
+            Ok(())
         });
 }

@@ -1,6 +1,7 @@
 //! Answers to the messages of the module `det44`.
 
 use net::prelude::*;
+use sessions::slices::{self, Slices};
 use translation::session::{ICMP, NatSession, Timeouts, UDP};
 
 use crate::map::Map;
@@ -26,19 +27,27 @@ fn set_map(
     state::set_map(router, prefix(inside)?, prefix(outside)?, is_add)
 }
 
-/// All maps with the number of their open sessions.
-pub(super) fn maps(router: &mut Router) -> Vec<(Map, u32)> {
-    let Ok(settings) = settings(router) else { return Vec::new() };
+/// All maps with the number of their open sessions, gathered in slices.
+pub(super) fn maps(router: &Router) -> Slices<(Map, u32)> {
+    let Ok(settings) = settings(router) else { return slices::nothing() };
     let maps = settings.maps.clone();
-    let open = state::list_sessions(router, |s| !s.data.tcp.is_closed());
-    let count = |map: &Map| {
-        open.iter().filter(|(s, _)| map.inside.contains(s.forward.src.into())).count() as u32
-    };
-    maps.iter().map(|map| (*map, count(map))).collect()
-}
-
-fn sessions_of(router: &mut Router, host: Ipv4Addr) -> Vec<(NatSession, Timeouts)> {
-    state::list_sessions(router, move |s| s.forward.src == host.octets())
+    let mut counts = HashMap::<Ip4Prefix, u32>::new();
+    let mut open = state::slices(router, |s| !s.data.tcp.is_closed());
+    let mut is_done = false;
+    Box::new(move |router| {
+        if is_done {
+            return Ok(None);
+        }
+        let Some(found) = open(router)? else {
+            is_done = true;
+            let count = |map: &Map| counts.get(&map.inside).copied().unwrap_or(0);
+            return Ok(Some(maps.iter().map(|map| (*map, count(map))).collect()));
+        };
+        for map in found.iter().filter_map(|(s, _)| maps.of_host(s.forward.src.into())) {
+            *counts.entry(map.inside).or_default() += 1;
+        }
+        Ok(Some(Vec::new()))
+    })
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
@@ -102,9 +111,8 @@ macro_rules! answers {
                     let in_addr = state::host_of(router, m.out_addr, m.out_port)?;
                     Ok($reverse_reply { in_addr })
                 })
-                .dump(|router, _: $maps| {
-                    let all = maps(router).into_iter();
-                    let details = all.map(|(map, ses_num)| $map {
+                .dump_some(|router, _: $maps| {
+                    let details = |_: &Router, (map, ses_num): (Map, u32)| $map {
                         in_addr: map.inside.addr(),
                         in_plen: map.inside.prefix_len(),
                         out_addr: map.outside.addr(),
@@ -112,28 +120,29 @@ macro_rules! answers {
                         sharing_ratio: map.sharing_ratio(),
                         ports_per_host: map.ports_per_host(),
                         ses_num,
-                    });
-                    details.collect()
+                    };
+                    slices::rows(slices::map(maps(router), details))
                 })
-                .call(|router, m: $close_out| {
+                .task(|router, _, m: $close_out| {
                     let (near, far) = ((m.out_addr, m.out_port), (m.ext_addr, m.ext_port));
-                    Ok(state::close(router, near, far, true)?)
+                    Ok(state::close(router, near, far, true, |done| Ok(done?))?)
                 })
-                .call(|router, m: $close_in| {
+                .task(|router, _, m: $close_in| {
                     let (near, far) = ((m.in_addr, m.in_port), (m.ext_addr, m.ext_port));
-                    Ok(state::close(router, near, far, false)?)
+                    Ok(state::close(router, near, far, false, |done| Ok(done?))?)
                 })
-                .dump(|router, m: $sessions| {
-                    let all = sessions_of(router, m.user_addr).into_iter();
-                    let details = all.map(|(s, timeouts)| $session {
+                .dump_some(|router, m: $sessions| {
+                    let host = m.user_addr.octets();
+                    let all = state::slices(router, move |s| s.forward.src == host);
+                    let row = |_: &Router, (s, timeouts): (NatSession, Timeouts)| $session {
                         in_port: s.forward.src_port,
                         ext_addr: s.reverse.src.into(),
                         ext_port: s.reverse.src_port,
                         out_port: s.reverse.dst_port,
                         state: state_of(&s),
                         expire: (s.heard() + f64::from(timeouts.of(&s))) as u32,
-                    });
-                    details.collect()
+                    };
+                    slices::rows(slices::map(all, row))
                 });
         }
     };

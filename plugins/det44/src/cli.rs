@@ -6,9 +6,11 @@ use control::cli::Error as CliError;
 use control::configuration::Lines as Configuration;
 use net::interface;
 use net::prelude::*;
-use translation::session::Timeouts;
+use sessions::slices::Gather;
+use translation::session::{NatSession, Timeouts};
 use translation::words::{below, end};
 
+use crate::map::Map;
 use crate::state::{self, Error, Role, Side, settings};
 
 /// `det44 plugin`.
@@ -212,11 +214,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         };
         Ok(state::set_timeouts(router, new)?)
     });
-    cli.command(|router: &mut Router, close: Close<true>| {
-        Ok(state::close(router, close.0, close.1, true)?)
+    let answer = |done: Result<(), Error>| Ok(done.map(|()| Output::none())?);
+    cli.task(move |router: &mut Router, close: Close<true>| {
+        Ok(Box::new(state::close(router, close.0, close.1, true, answer)?) as _)
     });
-    cli.command(|router: &mut Router, close: Close<false>| {
-        Ok(state::close(router, close.0, close.1, false)?)
+    cli.task(move |router: &mut Router, close: Close<false>| {
+        Ok(Box::new(state::close(router, close.0, close.1, false, answer)?) as _)
     });
     cli.command(|router: &mut Router, Forward { host }| {
         let map = state::map_of(router, host)?;
@@ -229,8 +232,18 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::list(vec![host.to_string()]))
     });
     cli.command(|router: &mut Router, Interfaces {}| Ok(Output::list(interfaces(router))));
-    cli.command(|router: &mut Router, Mappings {}| Ok(Output::list(mappings(router))));
-    cli.command(|router: &mut Router, Sessions {}| Ok(Output::list(sessions(router))));
+    cli.task(|router: &mut Router, Mappings {}| {
+        let answer = |found: Result<Vec<_>, _>| {
+            Ok(Output::list(mappings(&found.map_err(|_| Error::NoAnswer)?)))
+        };
+        Ok(Box::new(Gather::all(crate::api::maps(router), move |_, found| answer(found))) as _)
+    });
+    cli.task(|router: &mut Router, Sessions {}| {
+        let all = state::slices(router, |_| true);
+        Ok(Box::new(Gather::first(all, |router, found| {
+            Ok(Output::list(sessions(router.now(), &found.map_err(|_| Error::NoAnswer)?)))
+        })) as _)
+    });
     cli.command(|router: &mut Router, ShowTimeouts {}| {
         let t = settings(router).map_or_else(|_| Timeouts::default(), |s| s.timeouts);
         let line = |name: &str, seconds: u32| format!("{name} timeout: {seconds}sec");
@@ -255,9 +268,9 @@ fn interfaces(router: &Router) -> Vec<String> {
     below("DET44 interfaces:", all.map(line))
 }
 
-fn mappings(router: &mut Router) -> Vec<String> {
+fn mappings(all: &[(Map, u32)]) -> Vec<String> {
     let mut lines = vec!["NAT44 deterministic mappings:".to_owned()];
-    for (map, sessions) in crate::api::maps(router) {
+    for (map, sessions) in all {
         lines.push(format!(" in {} out {}", map.inside, map.outside));
         lines.push(format!("  outside address sharing ratio: {}", map.sharing_ratio()));
         lines.push(format!("  number of ports per inside host: {}", map.ports_per_host()));
@@ -266,12 +279,11 @@ fn mappings(router: &mut Router) -> Vec<String> {
     lines
 }
 
-fn sessions(router: &mut Router) -> Vec<String> {
-    let now = router.now();
-    let all = state::list_sessions(router, |_| true);
+fn sessions(now: f64, all: &[(NatSession, Timeouts)]) -> Vec<String> {
     let addr = |addr: [u8; 4]| Ipv4Addr::from(addr);
-    let line = |(s, timeouts): &(translation::session::NatSession, Timeouts)| {
+    let line = |(s, timeouts): &(NatSession, Timeouts)| {
         let (f, r) = (&s.forward, &s.reverse);
+        let far_port = if f.protocol() == Protocol::ICMP { 0 } else { r.src_port };
         let mut line = format!(
             "  in {}:{} out {}:{} external host {}:{}",
             addr(f.src),
@@ -279,12 +291,12 @@ fn sessions(router: &mut Router) -> Vec<String> {
             addr(r.dst),
             r.dst_port,
             addr(r.src),
-            r.src_port
+            far_port
         );
         let state = match f.protocol() {
-            Protocol::TCP => format!("tcp {}", s.data.tcp.name()),
-            Protocol::UDP => "udp active".to_owned(),
-            _ => "icmp active".to_owned(),
+            Protocol::TCP => format!("tcp-{}", s.data.tcp.name()),
+            Protocol::UDP => "udp-active".to_owned(),
+            _ => "icmp-active".to_owned(),
         };
         let left = s.heard() + f64::from(timeouts.of(s)) - now;
         let _ = write!(line, " state: {state} expire: {left:.0}");

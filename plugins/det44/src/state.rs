@@ -2,6 +2,7 @@
 
 use net::prelude::*;
 use sessions::Walked;
+use sessions::slices::{self, Gather, Slices};
 use translation::session::{NatSession, NatSessions, Timeouts};
 
 use crate::map::{Map, Maps};
@@ -171,7 +172,12 @@ pub fn disable(router: &mut Router) -> Result<(), Error> {
     for interface in all {
         put(router, interface, Role::default())?;
     }
-    let _ = remove_sessions(router, |_| true);
+    // All at once: their table goes.
+    let det44 = router.own::<Det44>();
+    if let Some(sessions) = det44.sessions.current().clone() {
+        let ending = ending(&det44.core, |_| true);
+        let _ = sessions.walk(router, ending);
+    }
     gone.tables.into_iter().for_each(|table| router.release_table::<Ip4>(table));
     let det44 = router.own_mut::<Det44>();
     det44.sessions.publish(None);
@@ -234,8 +240,11 @@ pub fn set_map(
         return Err(Error::NoMap);
     }
     publish(router);
-    remove_sessions(router, move |s| map.inside.contains(s.forward.src.into()))?;
-    Ok(())
+    let det44 = router.own::<Det44>();
+    let Some(sessions) = det44.sessions.current().clone() else { return Ok(()) };
+    let is_meant = move |s: &NatSession| map.inside.contains(s.forward.src.into());
+    let ended = sessions.sweep(router, ending(&det44.core, is_meant), |_, _| ());
+    ended.map(drop).map_err(|_| Error::NoAnswer)
 }
 
 /// The map of a host.
@@ -261,56 +270,69 @@ pub fn set_timeouts(router: &mut Router, new: Timeouts) -> Result<(), Error> {
 pub type End = (Ipv4Addr, u16);
 
 /// Ends the session of a far end with a host, which is named by its own address and port or, if
-/// `is_outside`, by those that it has outside.
-pub fn close(router: &mut Router, near: End, far: End, is_outside: bool) -> Result<(), Error> {
+/// `is_outside`, by those that it has outside; `answer` makes the answer.
+pub fn close<R: 'static>(
+    router: &Router,
+    near: End,
+    far: End,
+    is_outside: bool,
+    answer: impl FnOnce(Result<(), Error>) -> R + 'static,
+) -> Result<Gather<(), R>, Error> {
     match is_outside {
         true => drop(host_of(router, near.0, near.1)?),
         false => drop(map_of(router, near.0)?),
     }
-    let gone = remove_sessions(router, move |s| {
+    let is_meant = move |s: &NatSession| {
         let own = match is_outside {
             true => (s.reverse.dst.into(), s.reverse.dst_port),
             false => (s.forward.src.into(), s.forward.src_port),
         };
         own == near && (s.forward.dst.into(), s.forward.dst_port) == far
-    })?;
-    if gone > 0 { Ok(()) } else { Err(Error::NoSession) }
+    };
+    let det44 = router.own::<Det44>();
+    let slices = match det44.sessions.current() {
+        Some(sessions) => sessions.slices(ending(&det44.core, is_meant)),
+        None => slices::nothing(),
+    };
+    Ok(Gather::all(slices, |_, gone| {
+        answer(match gone {
+            Ok(gone) if gone.is_empty() => Err(Error::NoSession),
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::NoAnswer),
+        })
+    }))
 }
 
 /// The sessions that are not over for which `is_meant`, in the order that they have in memory.
-pub fn list_sessions(
-    router: &mut Router,
+pub fn slices(
+    router: &Router,
     is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
-) -> Vec<(NatSession, Timeouts)> {
+) -> Slices<(NatSession, Timeouts)> {
     let det44 = router.own::<Det44>();
     let timeouts = det44.settings.as_ref().map(|s| s.timeouts);
-    let Some((sessions, timeouts)) = det44.sessions.current().clone().zip(timeouts) else {
-        return Vec::new();
+    let Some((sessions, timeouts)) = det44.sessions.current().as_ref().zip(timeouts) else {
+        return slices::nothing();
     };
     let now = router.now();
-    let look = move |_, s: &mut NatSession| {
+    sessions.slices(move |_, s: &mut NatSession| {
         let is_over = now - s.heard() > timeouts.of(s).into();
         Walked::keep((!is_over && is_meant(s)).then_some((*s, timeouts)))
-    };
-    sessions.walk(router, look).unwrap_or_default()
+    })
 }
 
-fn remove_sessions(
-    router: &mut Router,
+/// Ends a session on its thread if it `is_meant`.
+fn ending(
+    core: &Core,
     is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
-) -> Result<usize, Error> {
-    let det44 = router.own::<Det44>();
-    let core = det44.core.clone();
-    let Some(sessions) = det44.sessions.current().clone() else { return Ok(0) };
-    let look = move |thread, s: &mut NatSession| {
+) -> impl Fn(usize, &mut NatSession) -> Walked<()> + Clone + Send + 'static {
+    let core = core.clone();
+    move |thread, s| {
         if !is_meant(s) {
             return Walked::keep(None);
         }
         core.ended(thread, s);
         Walked::remove(Some(()))
-    };
-    let gone: Vec<()> = sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
-    Ok(gone.len())
+    }
 }
 
 /// Ends what is over; whether there may be more.

@@ -173,7 +173,9 @@ struct Times {
 
 fn write_client_rows(rows: &[ClientRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     rows.iter().try_for_each(|row| {
-        write!(f, "[{}] {} state {}", row.number, row.interface, row.state)?;
+        let installed = u8::from(row.address.is_some());
+        write!(f, "[{}] {} state DHCP_{}", row.number, row.interface, row.state)?;
+        write!(f, " installed {installed}")?;
         match &row.address {
             Some(addr) => write!(f, " addr {addr}")?,
             None => write!(f, " no address")?,
@@ -202,11 +204,11 @@ struct ProxyRow {
 
 fn write_proxy_rows(rows: &[ProxyRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut rows = rows.iter();
-    writeln!(f, "{:>14}{:>26}  Servers FIB,Address", "RX FIB", "Src Address")?;
+    writeln!(f, "    RX FIB       Src Address  Servers FIB,Address")?;
     rows.try_for_each(|row| {
-        write!(f, "{:>14}{:>26}  ", row.table, row.src.to_string())?;
-        let servers = row.servers.iter().map(|(table, addr)| format!("{table},{addr}"));
-        writeln!(f, "{}", servers.collect::<Vec<_>>().join(" "))
+        write!(f, "{}", in_columns([14, 16], [&row.table, &row.src]))?;
+        row.servers.iter().try_for_each(|(table, addr)| write!(f, "{table},{addr}  "))?;
+        writeln!(f)
     })
 }
 
@@ -285,8 +287,14 @@ struct LinkAddress {
 
 impl fmt::Display for LinkAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = |width, name: &str, addr: &dyn fmt::Display| {
+            let row = in_columns([20, width], [&self.interface, addr]);
+            let head = in_columns([20, width], [&"interface", &name]);
+            format!("{head}\n{row}\n")
+        };
         match self.address {
-            Some(addr) => writeln!(f, "{addr}"),
+            Some(addr) if addr.is_ipv4() => f.write_str(&address(20, "source IP address", &addr)),
+            Some(addr) => f.write_str(&address(48, "link-address", &addr)),
             None => {
                 let name = &self.interface;
                 writeln!(f, "{name} has no address that clients have in common with it")
@@ -304,14 +312,22 @@ fn set_client(router: &mut Router, c: SetClient) -> Result<(), CliError> {
     if c.del {
         return Ok(client::remove(router, c.intfc)?);
     }
+    let given = c.client_id.map(String::into_bytes).or(c.client_id_hex.map(|id| id.0));
     let settings = Settings {
         hostname: c.hostname.unwrap_or_default(),
-        id: c.client_id.map_or_else(|| c.client_id_hex.unwrap_or_default().0, String::into_bytes),
+        id: given.unwrap_or_else(|| usual_id(router, c.intfc)),
         broadcast: !c.no_broadcast_flag,
         tos: c.dscp.unwrap_or_default(),
         listener: None,
     };
     Ok(client::add(router, c.intfc, settings)?)
+}
+
+/// The identifier of a client without one of the operator's: the interface's address as text, as
+/// servers know it from the original.
+fn usual_id(router: &Router, on: InterfaceIndex) -> Vec<u8> {
+    let mac = router.interfaces.at(on).map(|interface| interface.mac.to_string());
+    mac.unwrap_or_default().into_bytes()
 }
 
 fn set_proxy(
@@ -370,14 +386,15 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     let all = router.own::<Dhcp>();
     for (on, client) in &all.clients {
         let Settings { hostname, id, broadcast, tos, .. } = &client.settings;
-        let word = std::str::from_utf8(id).ok().filter(|id| is_word(id));
+        let id = Some(id).filter(|id| **id != usual_id(router, *on) && !id.is_empty());
+        let word = id.and_then(|id| std::str::from_utf8(id).ok()).filter(|id| is_word(id));
         lines.push(&SetClient {
             del: false,
             intfc: *on,
             hostname: Some(hostname.clone()).filter(|name| !name.is_empty()),
             no_broadcast_flag: !broadcast,
             client_id: word.map(str::to_owned),
-            client_id_hex: Some(Hex(id.clone())).filter(|id| word.is_none() && !id.0.is_empty()),
+            client_id_hex: id.filter(|_| word.is_none()).map(|id| Hex(id.clone())),
             dscp: Some(*tos).filter(|tos| *tos != 0),
         });
     }

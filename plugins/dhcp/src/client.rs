@@ -12,7 +12,7 @@ use wire::dhcp::{
 };
 
 use super::lease::{self, Lease, Times, give_up, table_of};
-use super::node::Arrived;
+use super::node::{Arrived, To};
 use super::{Dhcp, Error, set_detecting};
 
 /// The process of the timers.
@@ -48,6 +48,9 @@ const WANTED: [u8; 10] = [
     option::RENEWAL_TIME,
     option::REBINDING_TIME,
 ];
+
+/// Hops of messages.
+const HOPS: u8 = 128;
 
 /// A client as it is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +90,8 @@ pub struct Client {
     pub offered: Ipv4Addr,
     /// Server.
     pub server: Ipv4Addr,
+    /// The neighbour that its offer came from.
+    offered_by: MacAddr,
     /// The address that could not be used, and the reason; forgotten with the next lease.
     pub refused: Option<(Ipv4Addr, String)>,
     xid: u32,
@@ -115,6 +120,7 @@ impl Client {
             lease: None,
             offered: Ipv4Addr::UNSPECIFIED,
             server: Ipv4Addr::UNSPECIFIED,
+            offered_by: MacAddr::ZERO,
             refused: None,
             xid: number_of_exchange(),
             sent: 0,
@@ -278,7 +284,7 @@ fn say(router: &mut Router, on: InterfaceIndex, kind: u8, to: Ipv4Addr) {
     let Some(mut packet) = datagram((from, CLIENT_PORT), (to, SERVER_PORT), &bytes, true) else {
         return;
     };
-    set_tos(&mut packet, tos);
+    finish(&mut packet, tos);
     if to.is_broadcast() {
         broadcast_on(router, everybody, packet, tos);
     } else if let Some(table) = table_of(router, on) {
@@ -299,10 +305,12 @@ fn broadcast_on(router: &mut Router, over: AdjacencyIndex, packet: Vec<u8>, tos:
     });
 }
 
-fn set_tos(packet: &mut [u8], tos: u8) {
+/// Gives a message its class, and the hops of the original.
+fn finish(packet: &mut [u8], tos: u8) {
     use zerocopy::FromBytes;
     if let Ok((header, _)) = wire::ip4::Header::mut_from_prefix(packet) {
-        header.set_tos(tos);
+        (header.tos, header.ttl) = (tos, HOPS);
+        header.update_checksum();
     }
 }
 
@@ -314,8 +322,12 @@ pub fn arrived(router: &mut Router, arrived: &Arrived) {
     let now = router.now();
     let Some(client) = router.own_mut::<Dhcp>().clients.get_mut(&on) else { return };
     let Some((header, options)) = read(arrived.bytes()) else { return };
-    // Some servers answer without the number of the exchange.
-    let is_ours = [client.xid, 0].contains(&header.xid.get()) && header.mac[..6] == mac.0;
+    // Some servers answer without the number of the exchange: one that was heard, or by broadcast.
+    let is_known = client.state != State::Discover && arrived.mac == client.offered_by;
+    let is_unicast_wanted = client.state == State::Discover && !client.settings.broadcast;
+    let is_near = arrived.to == To::Client || is_known || is_unicast_wanted;
+    let is_numbered = header.xid.get() == client.xid || header.xid.get() == 0 && is_near;
+    let is_ours = is_numbered && header.mac[..6] == mac.0;
     let offered = Ipv4Addr::from(header.yours);
     let is_host = !offered.is_unspecified() && !offered.is_multicast() && !offered.is_broadcast();
     let is_asked = client.state == State::Request || client.sent > 0;
@@ -331,6 +343,7 @@ pub fn arrived(router: &mut Router, arrived: &Arrived) {
         (State::Discover, Some(kind::OFFER)) if is_host && client.sent > 0 => {
             let Some(server) = server else { return };
             (client.offered, client.server) = (offered, server);
+            client.offered_by = arrived.mac;
             (client.state, client.sent, client.next) = (State::Request, 0, now);
             step(router, on);
         }

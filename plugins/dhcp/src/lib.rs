@@ -179,7 +179,7 @@ pub fn set_vss(router: &mut Router, of: Network, vss: Option<Vss>) -> Result<(),
 
 fn arrived(router: &mut Router, arrived: Arrived) {
     match arrived.to {
-        To::Client => client::arrived(router, &arrived),
+        To::Client | To::Unnumbered => client::arrived(router, &arrived),
         To::Server4 => proxy::to_server4(router, &arrived),
         To::Behind4 => proxy::to_client4(router, &arrived),
         To::Server6 => proxy::to_server6(router, &arrived),
@@ -204,7 +204,7 @@ pub const FEATURE: Feature = Feature {
     about: "Dynamic Host Configuration Protocol (DHCP)",
     origin: Origin::Plugin,
     default_enabled: true,
-    requires: &["ip4", "ip6", "neighbor", "mfib"],
+    requires: &["ip4", "ip6", "neighbor", "mfib", "ra"],
     register,
     configuration: Configuration::Commands(configuration),
 };

@@ -2,6 +2,7 @@
 
 use net::prelude::*;
 use wire::dhcp::{CLIENT_PORT, SERVER_PORT, kind, kind_of, read};
+use wire::dhcp6;
 
 /// Longest message.
 pub const LONGEST: usize = 1500;
@@ -11,6 +12,8 @@ pub const LONGEST: usize = 1500;
 pub enum To {
     /// The client of the receive interface.
     Client,
+    /// The same, without the number of the exchange and by unicast, so perhaps not from the link.
+    Unnumbered,
     /// Servers, over IPv4 and over IPv6.
     Server4,
     /// The client of another router's or host's.
@@ -246,9 +249,17 @@ pub struct Proxy6<const TO_CLIENT: bool>(pub(super) EventSender<Arrived>);
 /// Names of [`Proxy6`].
 pub const PROXY6: [&str; 2] = ["dhcpv6-proxy-to-server", "dhcpv6-proxy-to-client"];
 
+/// Edges of [`Proxy6`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next6 {
+    /// It comes from a server: those answer to the port of relays (RFC 8415 section 7.2).
+    #[to(PROXY6[1])]
+    ToClient,
+}
+
 impl<const TO_CLIENT: bool> Node for Proxy6<TO_CLIENT> {
     const NAME: &'static str = PROXY6[TO_CLIENT as usize];
-    type Next = std::convert::Infallible;
+    type Next = Next6;
     type Error = Error6;
     type Count = Count6;
     const DROP: &'static str = "ip6-drop";
@@ -258,6 +269,10 @@ impl<const TO_CLIENT: bool> Node for Proxy6<TO_CLIENT> {
         let to = if TO_CLIENT { To::Behind6 } else { To::Server6 };
         for mut held in frame.take() {
             let mut p = frame.packet_of(&mut held);
+            if !TO_CLIENT && p.bytes().first() == Some(&dhcp6::kind::RELAY_REPLY) {
+                frame.send(held, Next6::ToClient);
+                continue;
+            }
             let from = source6(&p);
             match hand_over::<_, Error6>(&mut p, &mut self.0, (to, 0, from)) {
                 Ok(()) => frame.release(held),
@@ -299,10 +314,9 @@ impl Overflow for Lost {
     const NO_ROOM: Self = Self::NoRoom;
 }
 
-/// Place of a server's message for a client in an IPv4 packet. Without the number of the exchange,
-/// as some servers answer, it has to be a broadcast, which comes from the link.
+/// Place of a server's message for a client in an IPv4 packet, and how it is for it.
 #[inline(always)]
-fn place(p: &Buffer<'_>) -> Option<usize> {
+fn place(p: &Buffer<'_>) -> Option<(To, usize)> {
     let header = p.header::<ip4::Header>()?;
     if header.protocol != Protocol::UDP || header.is_fragment() {
         return None;
@@ -313,7 +327,8 @@ fn place(p: &Buffer<'_>) -> Option<usize> {
     let is_answer = udp.dst_port.get() == CLIENT_PORT && udp.src_port.get() == SERVER_PORT;
     let is_broadcast = header.dst == [0xff; 4];
     let has_number = || p.bytes().get(place + 4..place + 8).is_some_and(|xid| xid != [0; 4]);
-    (is_answer && (is_broadcast || has_number())).then_some(place)
+    let to = if is_broadcast || has_number() { To::Client } else { To::Unnumbered };
+    is_answer.then_some((to, place))
 }
 
 impl Node for Detect {
@@ -328,7 +343,7 @@ impl Node for Detect {
         let mut extracted = 0;
         for mut held in frame.take() {
             let mut p = frame.packet_of(&mut held);
-            let Some(at) = place(&p) else {
+            let Some((to, at)) = place(&p) else {
                 frame.send(held, Continue);
                 continue;
             };
@@ -336,7 +351,7 @@ impl Node for Detect {
             let l3 = p.offset();
             p.set_l3_offset(l3);
             let from = source4(&p);
-            match hand_over::<_, Lost>(&mut p, &mut self.0, (To::Client, at, from)) {
+            match hand_over::<_, Lost>(&mut p, &mut self.0, (to, at, from)) {
                 Ok(()) => frame.release(held),
                 Err(why) => frame.discard(held, why),
             }

@@ -363,7 +363,7 @@ fn relay6(router: &mut Router, arrived: &Arrived) -> Result<u64, Drop6> {
     let inner = arrived.bytes();
     let kind = *inner.first().ok_or(Drop6::Kind)?;
     let hops = match kind {
-        dhcp6::kind::RELAY_REPLY | 0 => return Err(Drop6::Kind),
+        0 => return Err(Drop6::Kind),
         dhcp6::kind::RELAY_FORWARD => inner.get(1).map_or(0, |hops| hops.saturating_add(1)),
         _ => 0,
     };

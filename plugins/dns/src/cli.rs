@@ -6,7 +6,7 @@ use net::prelude::*;
 use super::cache::Answer;
 use super::message::{Data, Question, code, kind};
 use super::resolver::Pending;
-use super::{Dns, add_server, add_static, clear, enable, forget, remove_server};
+use super::{Dns, add_server, add_static, clear, enable, forget, remove_server, set_clients};
 
 /// Enable or disable the DNS resolver.
 #[derive(Command, Print, Debug, PartialEq)]
@@ -43,9 +43,20 @@ struct ChangeCache {
 #[derive(Command, Print, Debug, PartialEq)]
 #[command("dns name-server")]
 struct NameServer {
-    /// MAC address
+    /// address of the server
     #[positional]
     server: IpAddr,
+    /// delete
+    del: bool,
+}
+
+/// Answer only hosts of these networks, or every host while there are none.
+#[derive(Command, Print, Debug, PartialEq)]
+#[command("dns clients")]
+struct Clients {
+    /// network of hosts that get answers
+    #[positional]
+    prefix: Prefix,
     /// delete
     del: bool,
 }
@@ -101,8 +112,11 @@ struct Cache {
 
 impl fmt::Display for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = if self.is_on { "enabled" } else { "disabled" };
-        writeln!(f, "name resolution {state}")?;
+        if !self.is_on {
+            writeln!(f, "The DNS cache is disabled...")?;
+        } else if self.count == 0 {
+            return writeln!(f, "The DNS cache is empty...");
+        }
         writeln!(f, "{} names, {} are asked for", self.count, self.pending)?;
         self.rows.iter().try_for_each(|row| writeln!(f, "{row}"))
     }
@@ -110,9 +124,16 @@ impl fmt::Display for Cache {
 
 fn write_servers(rows: &[IpAddr], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if rows.is_empty() {
-        return writeln!(f, "no name servers");
+        return writeln!(f, "No name servers configured...");
     }
-    rows.iter().try_for_each(|addr| writeln!(f, "{addr}"))
+    for (family, is_4) in [("ip4", true), ("ip6", false)] {
+        let mut meant = rows.iter().filter(|addr| addr.is_ipv4() == is_4).peekable();
+        if meant.peek().is_some() {
+            writeln!(f, "{family} name servers:")?;
+        }
+        meant.try_for_each(|addr| writeln!(f, "{addr}"))?;
+    }
+    Ok(())
 }
 
 fn kind_name(of: u16) -> String {
@@ -197,6 +218,9 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     for server in &dns.servers {
         lines.push(&NameServer { server: *server, del: false });
     }
+    for prefix in &dns.clients {
+        lines.push(&Clients { prefix: *prefix, del: false });
+    }
     for (question, answer) in dns.cache.iter().filter(|(_, answer)| answer.is_static()) {
         let addrs = answer.records.iter().filter_map(|record| match record.data {
             Data::Addr(addr) => Some(addr),
@@ -216,6 +240,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: NameServer| match c.del {
         true => Ok(remove_server(router, c.server)?),
         false => Ok(add_server(router, c.server)?),
+    });
+    cli.command(|router: &mut Router, c: Clients| {
+        Ok(set_clients(router, c.prefix.network(), !c.del)?)
     });
     cli.command(|router: &mut Router, c: ShowCache| Ok(show_cache(router, &c)));
     cli.command(|router: &mut Router, _: ShowServers| {

@@ -30,6 +30,8 @@ const OWN_PORTS: std::ops::Range<u16> = 49152..65535;
 const OWN_COUNT: usize = 64;
 /// Most name servers.
 const MOST_SERVERS: usize = 16;
+/// Most networks of clients.
+const MOST_CLIENTS: usize = 256;
 
 /// State of control.
 #[derive(Default)]
@@ -38,6 +40,8 @@ struct Dns {
     /// The ports that answers of name servers come to.
     own_ports: Vec<u16>,
     servers: Vec<IpAddr>,
+    /// Networks of clients; every host is one while there are none.
+    clients: Vec<Prefix>,
     cache: Cache,
     pending: BTreeMap<Question, Pending>,
 }
@@ -60,6 +64,12 @@ pub enum Error {
     /// at most {0} name servers
     #[retval(LIMIT_EXCEEDED)]
     TooManyServers(usize),
+    /// at most {0} networks of clients
+    #[retval(LIMIT_EXCEEDED)]
+    TooManyClients(usize),
+    /// {0} is not a network of clients
+    #[retval(NO_SUCH_ENTRY)]
+    NoClients(Prefix),
     /// `{0}' is not a valid name
     #[retval(INVALID_VALUE)]
     Name(String),
@@ -155,6 +165,27 @@ pub fn remove_server(router: &mut Router, addr: IpAddr) -> Result<(), Error> {
     let at = servers.iter().position(|known| *known == addr).ok_or(Error::NoServer(addr))?;
     servers.remove(at);
     Ok(())
+}
+
+/// Adds a network of clients, or removes it: others get no answers while there are any.
+///
+/// # Errors
+/// [`Error`]; nothing has changed then.
+pub fn set_clients(router: &mut Router, prefix: Prefix, is_add: bool) -> Result<(), Error> {
+    let clients = &mut router.own_mut::<Dns>().clients;
+    match (clients.iter().position(|known| *known == prefix), is_add) {
+        (None, true) if clients.len() >= MOST_CLIENTS => Err(Error::TooManyClients(MOST_CLIENTS)),
+        (None, true) => {
+            clients.push(prefix);
+            Ok(())
+        }
+        (Some(_), true) => Ok(()),
+        (Some(at), false) => {
+            clients.remove(at);
+            Ok(())
+        }
+        (None, false) => Err(Error::NoClients(prefix)),
+    }
 }
 
 /// Gives a name addresses, which are those it has for clients.

@@ -49,6 +49,9 @@ pub enum Error {
     /// DNS pkts asking too many questions.
     #[name("DNS pkts asking too many questions")]
     Questions,
+    /// DNS pkts from hosts that are not clients (dropped).
+    #[name("DNS pkts from hosts that are not clients (dropped)")]
+    Stranger,
     /// too many DNS messages queued.
     #[name("more DNS messages than there is room for")]
     NoRoom,

@@ -227,6 +227,10 @@ pub(super) fn arrived(router: &mut Router, arrived: Arrived) {
 
 /// Takes a request of a client.
 fn requested(router: &mut Router, arrived: &Arrived) -> Result<Count, Error> {
+    let clients = &router.own::<Dns>().clients;
+    if !clients.is_empty() && !clients.iter().any(|prefix| prefix.contains(arrived.from.0)) {
+        return Err(Error::Stranger);
+    }
     let message = Message::read(arrived.bytes()).map_err(|why| match why {
         Malformed::Questions => Error::Questions,
         Malformed::Other => Error::Bad,

@@ -1,9 +1,10 @@
 //! `dslite …` and `show dslite …`.
 
 use net::prelude::*;
+use sessions::slices::Gather;
 use translation::words::{AddressRange, below, word};
 
-use crate::core::host_of;
+use crate::core::{NatSession, host_of};
 use crate::state::{self, DsLite};
 
 /// Add or delete addresses of the pool
@@ -83,27 +84,24 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
     }
 }
 
-fn sessions(router: &mut Router) -> Result<Vec<String>, state::Error> {
-    let now = router.now();
+fn sessions(all: &[NatSession]) -> Vec<String> {
     let mut by_element = BTreeMap::<Ipv6Addr, Vec<String>>::new();
-    for s in state::list_sessions(router)? {
+    for s in all {
         let (b4, host, port) = host_of(&s.forward);
-        let outside = Ipv4Addr::from(s.reverse.dst);
+        let (outside, outside_port) = (Ipv4Addr::from(s.reverse.dst), s.reverse.dst_port);
+        let protocol = word(s.reverse.protocol());
         by_element.entry(b4).or_default().push(format!(
-            "  {} in {host}:{port} out {outside}:{} packets {} bytes {} last heard {:.2}s ago",
-            word(s.reverse.protocol()),
-            s.reverse.dst_port,
-            s.packets,
-            s.bytes,
-            now - s.heard()
+            "  in {host}:{port} out {outside}:{outside_port} protocol {protocol}\n    \
+             total pkts {}, total bytes {}",
+            s.packets, s.bytes
         ));
     }
-    let mut lines = vec!["DS-Lite sessions:".to_owned()];
+    let mut lines = Vec::new();
     for (b4, all) in by_element {
-        lines.push(format!(" B4 {b4} {} sessions", all.len()));
+        lines.push(format!("B4 {b4} {} sessions", all.len()));
         lines.extend(all);
     }
-    Ok(lines)
+    lines
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
@@ -124,10 +122,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, ShowPool {}| {
         let pool = &router.own::<DsLite>().config.current().pool;
-        let lines = pool.iter().map(|addr| format!(" {addr}"));
+        let lines = pool.iter().map(Ipv4Addr::to_string);
         Ok(Output::list(below("DS-Lite pool:", lines)))
     });
-    cli.command(|router: &mut Router, ShowSessions {}| Ok(Output::list(sessions(router)?)));
+    cli.task(|router: &mut Router, ShowSessions {}| {
+        Ok(Box::new(Gather::first(state::slices(router), |_, found| {
+            let found = found.map_err(|_| state::Error::NoAnswer)?;
+            Ok(Output::list(sessions(&found)))
+        })) as _)
+    });
     cli.command(|router: &mut Router, ClearSessions {}| {
         Ok(state::remove_sessions(router, |_| true)?)
     });

@@ -66,8 +66,9 @@ fn translate(
     let flow = seen.flow;
     let far_port = if flow.protocol() == Protocol::ICMP { near.dst_port } else { flow.dst_port };
     let new = Flow4::new((near.dst, near.dst_port), (flow.dst, far_port), flow.protocol(), 0);
+    let bytes = p.total_len();
     open(p, offset)?;
-    note(table, at, Direction::Forward, seen, p.total_len(), now);
+    note(table, at, Direction::Forward, seen, bytes, now);
     rewrite(p, 0, seen, &new, Direction::Forward).ok_or(Error::Unknown)?;
     Ok(Next::Lookup)
 }

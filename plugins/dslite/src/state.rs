@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use net::fib::{Object, ObjectKind, Path, Source};
 use net::prelude::*;
+use sessions::slices::Slices;
 use sessions::{Affinity, Class, Counted, Flow6, Sessions, Walked};
 use translation::session::Timeouts;
 
@@ -205,19 +206,17 @@ fn publish(router: &mut Router, change: impl FnOnce(&mut Config)) {
     lite.config.publish(config);
 }
 
-/// All sessions that are not over.
-pub fn list_sessions(router: &mut Router) -> Result<Vec<NatSession>, Error> {
+/// All sessions that are not over, in slices.
+pub fn slices(router: &Router) -> Slices<NatSession> {
     let (now, classes) = (router.now(), Timeouts::default().classes());
-    let all = router.own::<DsLite>().all.current().clone();
-    let look = move |_, session: &mut NatSession| {
+    router.own::<DsLite>().all.current().sessions.slices(move |_, session: &mut NatSession| {
         let class = classes.get(usize::from(session.class()));
         let is_over = class.is_some_and(|class| now - session.heard() > class.timeout);
         Walked::keep((!is_over).then_some(*session))
-    };
-    all.sessions.walk(router, look).map_err(|_| Error::NoAnswer)
+    })
 }
 
-/// Ends all sessions for which `is_meant`.
+/// Ends all sessions for which `is_meant`, most of many in later turns of control.
 pub fn remove_sessions(
     router: &mut Router,
     is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
@@ -233,9 +232,8 @@ pub fn remove_sessions(
         }
         Walked::remove(Some(*session))
     };
-    let gone = all.sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
-    log_ended(router, &gone);
-    Ok(())
+    let done = |router: &mut Router, gone: Vec<_>| log_ended(router, &gone);
+    all.sessions.sweep(router, look, done).map(drop).map_err(|_| Error::NoAnswer)
 }
 
 /// Ends what is over; whether there may be more.

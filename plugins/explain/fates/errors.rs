@@ -93,6 +93,7 @@ fn far_ends_are_told_of_packets_that_do_not_fit_inside_as_they_sent_them() {
         ),
         (
             "nat44 ei plugin enable\nset interface nat44 ei in pg0 out pg1\n\
+             nat44 ei add address 192.0.2.1\n\
              nat44 ei add static mapping udp local 10.0.0.2 2345 external 192.0.2.1 2345",
             "10.0.1.2 -> 192.0.2.1",
         ),

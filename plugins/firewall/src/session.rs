@@ -240,22 +240,22 @@ impl Both {
         let ended = std::mem::take(&mut *ended.lock().unwrap_or_else(PoisonError::into_inner));
         (more, ended)
     }
-    /// Ends sessions that `is_meant`.
+    /// Ends sessions that `is_meant`, most of many in later turns of control.
     pub(super) fn end<A: Address>(
         &self,
         router: &mut Router,
         of: &Of<A>,
         is_meant: impl Fn(&One<A>) -> bool + Clone + Send + 'static,
-    ) -> Result<usize, Error> {
+    ) -> Result<(), Error> {
         let counts = self.counts.clone();
-        let ended = of.walk(router, move |thread, session| {
+        let judge = move |thread: usize, session: &mut One<A>| {
             if !is_meant(session) {
                 return Walked::keep(None);
             }
             count(&counts, thread, session.data.policy, false);
-            Walked::remove(Some(()))
-        });
-        Ok(ended.map_err(|_| Error::NoAnswer)?.len())
+            Walked::<()>::remove(None)
+        };
+        of.sweep(router, judge, |_, _| ()).map(drop).map_err(|_| Error::NoAnswer)
     }
 }
 

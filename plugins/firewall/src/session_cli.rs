@@ -1,6 +1,7 @@
 //! Commands about sessions, and the end of those that are over.
 
 use net::prelude::*;
+use sessions::slices::{self, Gather, LISTED, Slices};
 use sessions::{Address, Usage, Walked};
 
 use super::error::no_answer;
@@ -87,8 +88,6 @@ struct Wanted {
     to: Option<Zone>,
     address: Option<IpAddr>,
     port: Option<u16>,
-    /// Sessions that may still be taken: those in front are left out later.
-    most: usize,
 }
 
 impl Wanted {
@@ -98,9 +97,8 @@ impl Wanted {
             let name: Name = word.parse().map_err(|why: super::Error| Error::from(why))?;
             Ok(Some(state(router).zones.at(&name)?))
         };
-        let most = c.skip.unwrap_or(0).saturating_add(c.count.unwrap_or(SHOWN));
         let Show { address, port, .. } = *c;
-        Ok(Self { from: zone(&c.from)?, to: zone(&c.to)?, address, port, most })
+        Ok(Self { from: zone(&c.from)?, to: zone(&c.to)?, address, port })
     }
     fn has<A: Address + Into<IpAddr>>(&self, session: &One<A>) -> bool {
         let (flow, pair) = (&session.forward, Pair::of_scope(session.forward.scope));
@@ -113,22 +111,12 @@ impl Wanted {
     }
 }
 
-fn find<A: Address + Into<IpAddr> + Sync>(
-    router: &mut Router,
-    of: &Of<A>,
-    wanted: Wanted,
-) -> Result<Vec<(usize, One<A>)>, Error> {
-    let left = std::sync::Arc::new(std::sync::Mutex::new(wanted.most));
-    let found = of.walk(router, move |thread, session| {
-        if !wanted.has(session) {
-            return Walked::keep(None);
-        }
-        let mut left = left.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_taken = *left > 0;
-        *left = left.saturating_sub(1);
-        Walked::keep(is_taken.then_some((thread, *session)))
+/// The rows of sessions that are meant.
+fn find<A: Address + Into<IpAddr> + Sync>(of: &Of<A>, wanted: Wanted) -> Slices<Row> {
+    let found = of.slices(move |thread, session| {
+        Walked::keep(wanted.has(session).then_some((thread, *session)))
     });
-    found.map_err(no_answer)
+    slices::map(found, |router, one| row(router, &one))
 }
 
 fn row<A: Address + Into<IpAddr>>(router: &Router, (thread, one): &(usize, One<A>)) -> Row {
@@ -152,24 +140,34 @@ fn row<A: Address + Into<IpAddr>>(router: &Router, (thread, one): &(usize, One<A
     }
 }
 
-fn show(router: &mut Router, c: &Show) -> Result<Shown, Error> {
+fn show(router: &Router, c: &Show) -> Result<Gather<Row, Result<Output, Error>>, Error> {
     let wanted = Wanted::of(router, c)?;
-    let sessions = state(router).sessions.clone();
-    let (v4, v6) = (find(router, &sessions.v4, wanted)?, find(router, &sessions.v6, wanted)?);
-    let rows = v4.iter().map(|one| row(router, one)).chain(v6.iter().map(|one| row(router, one)));
-    let shown = rows.skip(c.skip.unwrap_or(0)).take(c.count.unwrap_or(SHOWN)).collect();
-    let usages = [sessions.v4.usage(router), sessions.v6.usage(router)];
-    let usages: Vec<Usage> = usages.into_iter().flatten().flatten().collect();
-    let sum = |of: fn(&Usage) -> u64| usages.iter().map(of).sum();
-    Ok(Shown {
-        sessions: usages.iter().map(|u| u.sessions).sum(),
-        limit: state(router).options.session_limit as usize,
-        made: sum(|u| u.made),
-        expired: sum(|u| u.expired),
-        evicted: sum(|u| u.evicted),
-        refused: sum(|u| u.refused),
-        shown,
-    })
+    let sessions = &state(router).sessions;
+    let mut all = slices::chain([find(&sessions.v4, wanted), find(&sessions.v6, wanted)]);
+    let mut skipped = c.skip.unwrap_or(0);
+    let mut left = c.count.unwrap_or(SHOWN).min(LISTED);
+    let shown: Slices<Row> = Box::new(move |router| {
+        let Some(mut rows) = all(router)?.filter(|_| left > 0) else { return Ok(None) };
+        rows.drain(..skipped.min(rows.len())).for_each(|_| skipped -= 1);
+        rows.truncate(left);
+        left -= rows.len();
+        Ok(Some(rows))
+    });
+    Ok(Gather::all(shown, |router, shown| {
+        let sessions = state(router).sessions.clone();
+        let usages = [sessions.v4.usage(router), sessions.v6.usage(router)];
+        let usages: Vec<Usage> = usages.into_iter().flatten().flatten().collect();
+        let sum = |of: fn(&Usage) -> u64| usages.iter().map(of).sum();
+        Ok(Output::of(Shown {
+            sessions: usages.iter().map(|u| u.sessions).sum(),
+            limit: state(router).options.session_limit as usize,
+            made: sum(|u| u.made),
+            expired: sum(|u| u.expired),
+            evicted: sum(|u| u.evicted),
+            refused: sum(|u| u.refused),
+            shown: shown.map_err(no_answer)?,
+        }))
+    }))
 }
 
 /// Totals of the tables of all threads.
@@ -200,6 +198,6 @@ fn clear(router: &mut Router) -> Result<(), Error> {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: Show| Ok(Output::of(show(router, &c)?)));
+    cli.task(|router: &mut Router, c: Show| Ok(Box::new(show(router, &c)?) as _));
     cli.command(|router: &mut Router, _: Clear| clear(router));
 }

@@ -3,7 +3,7 @@
 use net::prelude::*;
 use sessions::{Class, Place, Walked};
 
-use crate::flow::{Flows, IP4, IP6, Kind, L2, Params};
+use crate::flow::{Flows, IP4, IP6, Kind, L2, OfFlow, Params};
 use crate::node::{RX, TX};
 use crate::record::{DOMAIN, fields};
 
@@ -180,12 +180,13 @@ fn follow_streams(router: &mut Router) {
 fn forget_flows(router: &mut Router, interface: InterfaceIndex, which: usize) {
     let flows = router.own::<Flowprobe>().flows.clone();
     // A thread that does not answer ends its flows by itself, without records.
-    let _ = flows.walk(router, move |_, flow| {
+    let judge = move |_, flow: &mut OfFlow| {
         let key = &flow.forward;
         let is_sent = key.direction != 0;
         let at = if is_sent { key.tx } else { key.rx };
         let is_of = |kind: &Kind| *kind as u8 == key.kind && kind.which() == which;
         let is_it = at == interface.0 && Kind::ALL.iter().any(is_of);
         if is_it { Walked::<()>::remove(None) } else { Walked::keep(None) }
-    });
+    };
+    let _ = flows.sweep(router, judge, |_, _| ());
 }

@@ -210,5 +210,7 @@ impl Counted {
 
 /// The flows of all threads.
 pub type Flows = Sessions<FlowKey, NoAnswers, Counted>;
+/// A flow with its counts.
+pub type OfFlow = sessions::Counted<FlowKey, NoAnswers, Counted>;
 /// The flows of a thread.
 pub type Here = sessions::Table<FlowKey, NoAnswers, Counted>;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use net::prelude::*;
 use sessions::Walked;
+use sessions::slices::{self, Gather};
 
 use crate::change::{DIRECTIONS, Direction, Flowprobe, Probed, WHICH};
 use crate::cli::{FORMATS, GROUPS};
@@ -61,7 +62,7 @@ fn params(router: &Router) -> Vec<String> {
     let format = FORMATS.into_iter().filter(|(.., is_on)| is_on(&params.format));
     let format =
         format.fold(String::new(), |all, (word, value, _)| all + " " + word + ": " + value);
-    vec![format!("record:{groups} active: {active} passive: {passive}{format}")]
+    vec![format!("{groups} active: {active} passive: {passive}{format}")]
 }
 
 fn statistics(router: &mut Router) -> Vec<String> {
@@ -101,21 +102,21 @@ fn flow(key: &FlowKey) -> String {
     text
 }
 
-fn table(router: &mut Router) -> Result<Vec<String>, Error> {
-    let flows = router.own::<Flowprobe>().flows.clone();
-    let all = flows.walk(router, |thread, flow| {
+fn table(router: &Router) -> Gather<String, Result<Output, Error>> {
+    let all = router.own::<Flowprobe>().flows.slices(|thread, flow| {
         Walked::keep(Some((thread, flow.forward, flow.packets, flow.bytes)))
     });
-    let all = all.map_err(|_| Error::bare("a thread does not answer"))?;
-    let lines = all.iter().map(|(thread, key, packets, bytes)| {
-        format!(" thread {thread} {} packets {packets} bytes {bytes}", flow(key))
-    });
-    Ok(lines.collect())
+    let line = |_: &Router, (thread, key, packets, bytes): (usize, FlowKey, u64, u64)| {
+        format!(" thread {thread} {} packets {packets} bytes {bytes}", flow(&key))
+    };
+    Gather::first(slices::map(all, line), |_, lines| {
+        Ok(shown(&lines.map_err(|_| Error::bare("a thread does not answer"))?))
+    })
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, ShowFeature {}| Ok(shown(&feature(router))));
     cli.command(|router: &mut Router, ShowParams {}| Ok(shown(&params(router))));
     cli.command(|router: &mut Router, ShowStatistics {}| Ok(shown(&statistics(router))));
-    cli.command(|router: &mut Router, ShowTable {}| Ok(shown(&table(router)?)));
+    cli.task(|router: &mut Router, ShowTable {}| Ok(Box::new(table(router)) as _));
 }

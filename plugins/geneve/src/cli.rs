@@ -45,10 +45,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, _: Show| {
         Ok(show::all::<Geneve>(router, "geneve", |t, table| {
             let (vni, l3) = (t.kind.vni, u8::from(t.kind.is_l3));
-            let next = if t.kind.is_l3 { "decap-next-ip" } else { "decap-next-l2" };
             format!(
-                "lcl {} rmt {} vni {vni} fib-idx {table} sw-if-idx {} {next} l3-mode {l3}",
-                t.outer.src, t.outer.dst, t.interface.0
+                "lcl {} rmt {} vni {vni} fib-idx {table} sw-if-idx {} decap-next-l2 l3-mode {l3}{}",
+                t.outer.src,
+                t.outer.dst,
+                t.interface.0,
+                show::group(t)
             )
         }))
     });

@@ -19,6 +19,10 @@ const VERSION: u8 = 0xc0;
 const OPTIONS: u8 = 0x3f;
 /// Flag in the second byte: options that must be understood follow.
 const CRITICAL: u8 = 0x40;
+/// Bit of an option's type: it must be understood.
+const CRITICAL_OPTION: u8 = 0x80;
+/// Length of an option's data in words.
+const OPTION_LEN: u8 = 0x1f;
 /// Bytes of the header without options.
 const HEADER: usize = 8;
 /// Nodes that send frames.
@@ -89,12 +93,13 @@ impl Decapsulate for Geneve {
     fn open(bytes: &[u8], _: By) -> Result<Opened, Error> {
         let [first, flags, kind @ .., a, b, c, _] =
             *bytes.first_chunk::<HEADER>().ok_or(Error::BadFlags)?;
-        if first & VERSION != 0 || flags & CRITICAL != 0 {
+        if first & VERSION != 0 {
             return Err(Error::BadFlags);
         }
         let len = HEADER + 4 * usize::from(first & OPTIONS);
-        if bytes.len() < len {
-            return Err(Error::BadOptions);
+        let options = bytes.get(HEADER..len).ok_or(Error::BadOptions)?;
+        if flags & CRITICAL != 0 && has_critical(options)? {
+            return Err(Error::BadFlags);
         }
         let carried = match EtherType::new(u16::from_be_bytes(kind)) {
             EtherType::TRANSPARENT_BRIDGING => Link::Ethernet,
@@ -104,6 +109,17 @@ impl Decapsulate for Geneve {
         };
         Ok(Opened { key: u32::from_be_bytes([0, a, b, c]).into(), len, carried })
     }
+}
+
+/// Whether any option must be understood, as none is here.
+fn has_critical(mut options: &[u8]) -> Result<bool, Error> {
+    while let [_, _, kind, len, rest @ ..] = options {
+        if kind & CRITICAL_OPTION != 0 {
+            return Ok(true);
+        }
+        options = rest.get(4 * usize::from(len & OPTION_LEN)..).ok_or(Error::BadOptions)?;
+    }
+    Ok(false)
 }
 
 impl CountsAsMost for Geneve {}

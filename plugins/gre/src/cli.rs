@@ -90,14 +90,14 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: Create| create(router, &c));
     cli.command(|router: &mut Router, c: Show| {
         Ok(show::some::<Gre>(router, "GRE", c.instance, |t, table| {
-            let what = match t.kind.what {
-                What::Packets => "payload L3".to_owned(),
-                What::Frames => "payload TEB".to_owned(),
-                What::Mirrored(session) => format!("payload ERSPAN session {session}"),
+            let (what, session) = match t.kind.what {
+                What::Packets => ("L3", String::new()),
+                What::Frames => ("TEB", String::new()),
+                What::Mirrored(session) => ("ERSPAN", format!(" session {session}")),
             };
             let key = if t.kind.key > 0 { format!(" key {}", t.kind.key) } else { String::new() };
             let mode = if t.outer.is_multipoint() { "multi-point" } else { "point-to-point" };
-            format!("{} {what}{key} {mode}", show::line(t, table, ""))
+            format!("{} payload {what} {mode}{key}{session}", show::line(t, table, ""))
         }))
     });
 }

@@ -297,7 +297,8 @@ pub const ROUTES: &[Route] = &[
         "Remove and add lines of the configuration, all or none",
         |i| {
             let (base, confirm) = (i.with("if", "if"), i.with("confirm", "confirm"));
-            let words = format!("configure patch {{}}{base}{confirm}");
+            let id = i.with("id", "id");
+            let words = format!("configure patch {{}}{base}{confirm}{id}");
             Ok(Plan::Configuration(words, i.word("text").to_owned()))
         },
     )
@@ -305,10 +306,12 @@ pub const ROUTES: &[Route] = &[
         needs("text", Kind::Text, "lines: `+ COMMAND` adds one, `- COMMAND` removes one"),
         may("if", Kind::Word, "hash that the configuration must have; status 409 if not"),
         may("confirm", Kind::Number, "minutes until rollback unless committed"),
+        may("id", Kind::Word, "name of the change: only a commit with it confirms the change"),
     ]),
     post("/api/v1/configuration/commit", "Commit the running configuration", commit).takes(&[
         may("reason", Kind::Line, "comment in `show configuration history`"),
         may("confirm", Kind::Number, "minutes until rollback unless committed"),
+        may("id", Kind::Word, "confirm the change with this name, and commit nothing else"),
     ]),
     post("/api/v1/configuration/rollback", "Roll back to a revision", |i| {
         let confirm = i.with("confirm", "confirm");
@@ -376,10 +379,11 @@ fn capture(i: &Input) -> Result<Plan, String> {
 }
 
 fn commit(i: &Input) -> Result<Plan, String> {
-    match (i.word("confirm"), i.word("reason")) {
-        ("", reason) => Ok(Plan::Command(format!("commit {reason}"))),
-        (minutes, "") => Ok(Plan::Command(format!("commit confirm {minutes}"))),
-        _ => Err("a reason is only allowed with the confirming commit".to_owned()),
+    match (i.word("confirm"), i.word("reason"), i.word("id")) {
+        ("", reason, "") => Ok(Plan::Command(format!("commit {reason}"))),
+        (minutes, "", "") => Ok(Plan::Command(format!("commit confirm {minutes}"))),
+        ("", "", id) => Ok(Plan::Command(format!("commit id {id}"))),
+        _ => Err("`confirm', `reason' and `id' exclude each other".to_owned()),
     }
 }
 

@@ -100,6 +100,8 @@ pub struct Port {
     /// Groups wanted by hosts: their expiry, in microseconds, by group and source. The source
     /// 0.0.0.0 stands for all.
     pub heard: BTreeMap<Ipv4Addr, BTreeMap<Ipv4Addr, u64>>,
+    /// Number of these sources.
+    count: usize,
     /// Until when another router asks, in microseconds.
     silent_until: u64,
 }
@@ -153,6 +155,13 @@ impl Igmp {
     /// Groups and sources that there still is room for.
     fn room(&self) -> usize {
         MOST_SOURCES.saturating_sub(self.held)
+    }
+    /// Sources of hosts that an interface with `own` of them still has room for. Once half of all
+    /// is taken, each interface has a share of the rest, whatever hosts of others ask for.
+    fn room_on(&self, own: usize) -> usize {
+        let room = self.room();
+        let share = MOST_SOURCES / (2 * self.ports.len().max(1));
+        room.min(room.saturating_sub(MOST_SOURCES / 2).max(share.saturating_sub(own)))
     }
     /// How a group is meant.
     pub fn range_of(&self, group: Ipv4Addr) -> Range {
@@ -233,6 +242,7 @@ pub fn enable(router: &mut Router, interface: InterfaceIndex, mode: Mode) -> Res
         order: Vec::new(),
         answers: BTreeMap::new(),
         heard: BTreeMap::new(),
+        count: 0,
         silent_until: 0,
     };
     router.own_mut::<Igmp>().ports.insert(interface, new);

@@ -77,7 +77,8 @@ pub fn heard(
 /// Sources are wanted, for a while from now on.
 fn join(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr, sources: &[Ipv4Addr]) {
     let igmp = router.own::<Igmp>();
-    let (lifetime, mut room) = (u64::from(igmp.timers.source) * SECOND, igmp.room());
+    let own = igmp.ports.get(&interface).map_or(0, |on| on.count);
+    let (lifetime, mut room) = (u64::from(igmp.timers.source) * SECOND, igmp.room_on(own));
     let until = tasks::now(router) + lifetime;
     let mut new = Vec::new();
     for source in sources {
@@ -96,6 +97,7 @@ fn join(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr, sources
             Some(before) => tasks::take(router, before, Task::Expire(interface, group, *source)),
             None => {
                 room -= 1;
+                on.count += 1;
                 new.push(*source);
             }
         }
@@ -146,6 +148,7 @@ pub fn expire(
     if all.is_empty() {
         on.heard.remove(&group);
     }
+    on.count -= 1;
     router.own_mut::<Igmp>().held -= 1;
     changed(router, interface, group, &[source], false);
 }
@@ -154,6 +157,7 @@ pub fn expire(
 pub fn forget(router: &mut Router, interface: InterfaceIndex, group: Ipv4Addr) {
     let Some(on) = port_mut(router, interface) else { return };
     let gone: BTreeMap<Ipv4Addr, u64> = on.heard.remove(&group).unwrap_or_default();
+    on.count -= gone.len();
     for (source, at) in &gone {
         tasks::take(router, *at, Task::Expire(interface, group, *source));
     }

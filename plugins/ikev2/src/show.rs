@@ -22,7 +22,10 @@ fn text_of(id: &Id) -> String {
             _ => format!("0x{}", control::cli::hex(&id.data)),
         },
     };
-    format!("{} {data}", kind.unwrap_or(if id.kind == id::DN { "der-asn1-dn" } else { "key-id" }))
+    format!(
+        "{} data {data}",
+        kind.unwrap_or(if id.kind == id::DN { "der-asn1-dn" } else { "key-id" })
+    )
 }
 
 fn address(bytes: &[u8]) -> String {

@@ -102,6 +102,8 @@ pub fn add(router: &mut Router, new: NewRedirect) -> Result<(), Error> {
     }
     let info = router.own::<Classifier>().table(table).ok_or(classify::Error::NoTable)?;
     matched.truncate((info.table.skip + info.table.mask.vectors()) * classify::VECTOR);
+    // As its packets take them, whatever version the next hops have.
+    let paths: Vec<_> = paths.iter().map(|path| path.with_link(LINKS[version])).collect();
     let followed = router.follow_paths(&paths, None).map_err(Error::Path)?;
     let balance = followed.load_balance();
     match classify::redirect(router, table, &matched, opaque, balance) {

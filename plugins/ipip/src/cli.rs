@@ -1,8 +1,8 @@
 //! Commands about IP in IP tunnels.
 
 use net::prelude::*;
-use net::tunnel::command::{self, Copied, Fields, Named};
-use net::tunnel::{EncapDecapFlags, Outer, Tunnel, far_end, show};
+use net::tunnel::command::{self, Fields, Named, copied};
+use net::tunnel::{Outer, Tunnel, far_end, show};
 use wire::Dscp;
 
 use super::{Ipip, sixrd};
@@ -57,18 +57,17 @@ struct Show {
 #[command("show ipip tunnel-hash")]
 struct ShowEnds;
 
-/// A tunnel, its table and what its headers copy.
+/// A tunnel, its table and the fields that its headers copy.
 fn line(t: &Tunnel<Ipip>, table: u32) -> String {
     let Outer { src, dst, flags, dscp, .. } = t.outer;
-    let each = (0..8).map(|bit| EncapDecapFlags(flags.0 & 1 << bit));
-    let names = each.filter_map(|flag| Some(Copied::try_from(flag).ok()?.to_string()));
-    let names: Vec<_> = names.collect();
-    let flags = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
-    let dscp = Dscp::new(dscp).unwrap_or(Dscp::CS0);
-    format!(
-        "instance {} src {src} dst {dst} table-ID {table} sw-if-idx {} flags [{flags}] dscp {dscp}",
-        t.instance, t.interface.0
-    )
+    let (instance, interface) = (t.instance, t.interface.0);
+    let (flags, dscp) = (copied(flags), Dscp::new(dscp).unwrap_or(Dscp::CS0));
+    let ends = match (t.kind.sixrd, t.outer.is_multipoint()) {
+        (Some(rule), _) => format!("6rd src {src} ip6-pfx {}", rule.ip6),
+        (None, true) => format!("instance {instance} p2mp src {src}"),
+        (None, false) => format!("instance {instance} src {src} dst {dst}"),
+    };
+    format!("{ends} table-ID {table} sw-if-idx {interface} flags [{flags}] dscp {dscp}")
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {

@@ -4,6 +4,7 @@
 
 mod ah;
 mod api;
+mod association;
 mod cli;
 mod cut;
 mod decrypt;

@@ -191,7 +191,7 @@ impl Sa {
 /// The control thread's state of an SA.
 #[derive(Default)]
 pub(super) struct Kept {
-    users: u32,
+    pub users: u32,
     /// Whether it is deleted, and is to be freed with its last user.
     is_orphan: bool,
     followed: Option<Followed>,

@@ -1,13 +1,10 @@
 //! `show ipsec …`, `clear ipsec …`.
 
-use crypto::{CIPHERS, MACS};
-
 use net::prelude::*;
 
-use super::sa::Sa;
-use super::selector::Selector;
+use super::association::{SaRow, sas};
 use super::spd::Action;
-use super::{ERRORS, Ipsec, flows, protect, sa, spd};
+use super::{Ipsec, flows, protect, sa, spd};
 
 /// Show security associations.
 #[derive(Command)]
@@ -16,9 +13,9 @@ struct ShowSa {
     /// only this one
     #[positional]
     index: Option<u32>,
-    /// accepted: details are always shown
+    /// also sequence numbers, algorithms, counters and the tunnel, as of a single one
     #[keyword("detail")]
-    _is_detailed: bool,
+    is_detailed: bool,
 }
 
 /// Show security policy databases.
@@ -28,7 +25,7 @@ struct ShowSpd {
     /// only this one
     #[positional]
     id: Option<u32>,
-    /// only the interfaces they are applied to
+    /// only the interfaces to which they are applied
     bindings: bool,
 }
 
@@ -67,98 +64,6 @@ struct ClearSa {
 struct ClearCounters;
 
 #[derive(Serialize)]
-struct SaRow {
-    index: u32,
-    id: u32,
-    spi: u32,
-    protocol: &'static str,
-    flags: Vec<&'static str>,
-    crypto: &'static str,
-    integrity: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tunnel: Option<String>,
-    /// Of this end, and of the remote end; not those that select everything.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    selectors: Option<[Vec<String>; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    udp: Option<(u16, u16)>,
-    thread: Option<usize>,
-    sent: u64,
-    received: u64,
-    window: u32,
-    packets: u64,
-    bytes: u64,
-    errors: Vec<(&'static str, u64)>,
-}
-
-impl SaRow {
-    fn of(router: &Router, (index, sa): (u32, &Sa)) -> Self {
-        let (c, ipsec) = (&sa.config, router.own::<Ipsec>());
-        let flags = [
-            (c.has_esn, "esn"),
-            (c.has_anti_replay, "anti-replay"),
-            (c.tunnel.is_some(), "tunnel"),
-            (c.udp.is_some(), "udp-encap"),
-            (c.is_inbound, "inbound"),
-            (c.is_async, "async"),
-        ];
-        let volume = ipsec.counters.sum(index as usize);
-        let errors = ERRORS.into_iter().zip(&ipsec.errors.0);
-        let counted = errors.map(|(name, rows)| (name, rows.sum(index as usize)));
-        Self {
-            index,
-            id: c.id,
-            spi: c.spi,
-            protocol: if c.protocol == Protocol::AH { "ah" } else { "esp" },
-            flags: flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect(),
-            crypto: CIPHERS.get(c.cipher as usize).map_or("unknown", |c| c.sa_name),
-            integrity: MACS.get(c.mac as usize).map_or("unknown", |m| m.name),
-            tunnel: c.tunnel.map(|t| format!("{} -> {}", t.src, t.dst)),
-            selectors: c.selectors.as_ref().map(|all| all.ends().map(texts)),
-            udp: c.udp,
-            thread: sa.state.owner.thread(),
-            sent: sa.state.sent.last(),
-            received: sa.state.received.newest(),
-            window: c.window,
-            packets: volume.packets,
-            bytes: volume.bytes,
-            errors: counted.filter(|(_, n)| *n > 0).collect(),
-        }
-    }
-}
-
-fn texts(all: &[Selector]) -> Vec<String> {
-    all.iter().map(ToString::to_string).collect()
-}
-
-fn write_sa_rows(rows: &[SaRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for r in rows {
-        let flags = r.flags.join(" ");
-        let SaRow { index, id, spi, protocol, .. } = r;
-        write!(f, "[{index}] sa {id} (0x{id:x}) spi {spi} (0x{spi:08x}) ")?;
-        writeln!(f, "protocol:{protocol} flags:[{flags}]")?;
-        let thread = r.thread.map_or_else(|| "none".to_owned(), |thread| thread.to_string());
-        writeln!(f, "   thread:{thread} crypto alg {} integrity alg {}", r.crypto, r.integrity)?;
-        writeln!(f, "   seq {} last-seq {} window-size {}", r.sent, r.received, r.window)?;
-        if let Some(tunnel) = &r.tunnel {
-            writeln!(f, "   tunnel {tunnel}")?;
-        }
-        let ends = ["local", "remote"].into_iter().zip(r.selectors.iter().flatten());
-        for (end, all) in ends {
-            all.iter().try_for_each(|one| writeln!(f, "   {end} traffic selector {one}"))?;
-        }
-        if let Some((src, dst)) = r.udp {
-            writeln!(f, "   UDP:[src:{src} dst:{dst}]")?;
-        }
-        writeln!(f, "   packets {} bytes {}", r.packets, r.bytes)?;
-        for (name, n) in &r.errors {
-            writeln!(f, "   {name}: {n}")?;
-        }
-    }
-    Ok(())
-}
-
-#[derive(Serialize)]
 struct PolicyRow {
     index: u32,
     direction: &'static str,
@@ -168,7 +73,7 @@ struct PolicyRow {
     protocol: String,
     local: String,
     remote: String,
-    ports: String,
+    ports: [String; 2],
     packets: u64,
     bytes: u64,
 }
@@ -186,7 +91,6 @@ impl SpdRow {
         let row = |(index, p): (u32, &spd::Policy)| {
             let volume = ipsec.policy_counters.sum(index as usize);
             let ports = [&p.local_ports, &p.remote_ports];
-            let [local, remote] = ports.map(|r| format!("{} - {}", r.start(), r.end()));
             PolicyRow {
                 index,
                 direction: if p.is_outbound { "outbound" } else { "inbound" },
@@ -197,10 +101,10 @@ impl SpdRow {
                     Action::Discard => "discard".to_owned(),
                     Action::Protect(sa) => format!("protect sa {sa}"),
                 },
-                protocol: p.protocol.map_or_else(|| "any".to_owned(), |p| p.0.to_string()),
+                protocol: p.protocol.map_or_else(|| "any".to_owned(), |p| p.to_string()),
                 local: format!("{} - {}", p.local.start(), p.local.end()),
                 remote: format!("{} - {}", p.remote.start(), p.remote.end()),
-                ports: format!("{local} {remote}"),
+                ports: ports.map(|r| format!("{} - {}", r.start(), r.end())),
                 packets: volume.packets,
                 bytes: volume.bytes,
             }
@@ -212,27 +116,67 @@ impl SpdRow {
     }
 }
 
+/// Kinds of policies in the order in which they are shown: direction and action, before which
+/// stands the IP version.
+const KINDS: [(&str, &str); 4] =
+    [("outbound", ""), ("inbound", "protect"), ("inbound", "bypass"), ("inbound", "discard")];
+
 fn write_spd_rows(rows: &[SpdRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for spd in rows {
         writeln!(f, "spd {}", spd.id)?;
-        for p in &spd.policies {
-            let PolicyRow { index, direction, family, priority, action, protocol, .. } = p;
-            writeln!(
-                f,
-                " {family}-{direction}: [{index}] priority {priority} action {action} \
-                 protocol {protocol}"
-            )?;
-            writeln!(f, "     local addr range {} remote addr range {}", p.local, p.remote)?;
-            writeln!(f, "     port ranges {} packets {} bytes {}", p.ports, p.packets, p.bytes)?;
+        for (direction, action) in KINDS {
+            for family in ["ip4", "ip6"] {
+                let hyphen = if action.is_empty() { "" } else { "-" };
+                let kind = format!("{family}-{direction}{hyphen}{action}");
+                writeln!(f, " {kind}:")?;
+                let is_it = |p: &&PolicyRow| {
+                    (p.family, p.direction) == (family, direction) && p.action.starts_with(action)
+                };
+                let mut policies = spd.policies.iter().filter(is_it);
+                policies.try_for_each(|policy| policy.write(&kind, f))?;
+                writeln!(f)?;
+            }
         }
-        writeln!(f, " interfaces: {}", spd.interfaces.join(" "))?;
     }
     Ok(())
 }
 
-fn sa_rows(router: &Router, index: Option<u32>) -> Vec<SaRow> {
-    let chosen = sa::all(router).filter(|(at, _)| index.is_none_or(|index| index == *at));
-    chosen.map(|row| SaRow::of(router, row)).collect()
+impl PolicyRow {
+    fn write(&self, kind: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, priority, action, protocol, .. } = self;
+        let (action, sa) = action.split_once(' ').unwrap_or((action, ""));
+        let space = if sa.is_empty() { "" } else { " " };
+        writeln!(
+            f,
+            "   [{index}] priority {priority} action {action} type {kind} protocol \
+             {protocol}{space}{sa}"
+        )?;
+        let ends = [("local", &self.local), ("remote", &self.remote)];
+        for ((end, range), ports) in ends.into_iter().zip(&self.ports) {
+            writeln!(f, "     {end} addr range {range} port range {ports}")?;
+        }
+        writeln!(f, "     packets {} bytes {}", self.packets, self.bytes)
+    }
+}
+
+/// Interfaces with a security policy database.
+#[derive(Serialize)]
+struct BindingRow {
+    spd: u32,
+    interface: String,
+}
+
+fn write_binding_rows(rows: &[BindingRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "SPD Bindings:")?;
+    rows.iter().try_for_each(|row| writeln!(f, "  {} -> {}", row.spd, row.interface))
+}
+
+fn bindings(router: &Router) -> Output {
+    let row = |(interface, spd): (net::InterfaceIndex, u32)| BindingRow {
+        spd,
+        interface: router.interfaces.name(interface.0).to_string(),
+    };
+    Output::rows(spd::applied(router).into_iter().map(row), write_binding_rows)
 }
 
 fn spd_rows(router: &Router, id: Option<u32>) -> Vec<SpdRow> {
@@ -279,25 +223,37 @@ struct ProtectRow {
     next_hop: std::net::IpAddr,
     output_sa: u32,
     input_sa: Vec<u32>,
+    #[serde(skip)]
+    lines: [Vec<String>; 2],
 }
 
 fn write_protect_rows(rows: &[ProtectRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for r in rows {
-        writeln!(f, "{} next-hop {}", r.interface, r.next_hop)?;
-        writeln!(f, " output-sa: {}", r.output_sa)?;
-        let all: Vec<_> = r.input_sa.iter().map(u32::to_string).collect();
-        writeln!(f, " input-sa: {}", all.join(" "))?;
+        write!(f, "{} flags:[none]", r.interface)?;
+        if !r.next_hop.is_unspecified() {
+            write!(f, ": {}", r.next_hop)?;
+        }
+        writeln!(f)?;
+        for (direction, lines) in ["output", "input"].into_iter().zip(&r.lines) {
+            writeln!(f, " {direction}-sa:")?;
+            lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        }
     }
     Ok(())
 }
 
 fn protect_rows(router: &Router) -> Vec<ProtectRow> {
     let id = |index: &u32| protect::id_of(router, *index);
+    let lines = |wanted: &[u32]| {
+        let sas = wanted.iter().filter_map(|index| sa::all(router).find(|(at, _)| at == index));
+        sas.map(|sa| SaRow::of(router, sa).line()).collect()
+    };
     let row = |t: &protect::Protected| ProtectRow {
         interface: router.interfaces.name(t.interface.0).to_string(),
         next_hop: t.next_hop,
         output_sa: id(&t.sa_out),
         input_sa: t.sa_in.iter().map(id).collect(),
+        lines: [lines(&[t.sa_out]), lines(&t.sa_in)],
     };
     protect::all(router).map(row).collect()
 }
@@ -310,11 +266,13 @@ struct KeyRow {
 }
 
 fn write_key_rows(rows: &[KeyRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let mut rows = rows.iter();
-    rows.try_for_each(|r| {
-        let KeyRow { remote, spi, sa } = r;
-        writeln!(f, " {remote} spi {spi} (0x{spi:08x}) sa {sa}")
-    })
+    for (family, is_4) in [("IPv4", true), ("IPv6", false)] {
+        writeln!(f, "{family}:")?;
+        for KeyRow { remote, spi, sa } in rows.iter().filter(|row| row.remote.is_ipv4() == is_4) {
+            writeln!(f, " remote:{remote} spi:{spi} (0x{spi:08x}) sa:{sa}")?;
+        }
+    }
+    Ok(())
 }
 
 fn key_rows(router: &Router) -> Vec<KeyRow> {
@@ -345,7 +303,7 @@ fn itf_rows(router: &Router) -> Vec<ItfRow> {
     let row = |(interface, itf): (net::InterfaceIndex, protect::itf::Itf)| ItfRow {
         instance: itf.instance,
         interface: router.interfaces.name(interface.0).to_string(),
-        mode: if itf.is_multipoint { "p2mp" } else { "p2p" },
+        mode: if itf.is_multipoint { "multi-point" } else { "point-to-point" },
     };
     protect::itf::all(router).map(row).collect()
 }
@@ -370,14 +328,10 @@ fn clear(router: &mut Router, index: Option<u32>, with_policies: bool) -> Result
 
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: ShowSa| {
-        Ok(Output::rows(sa_rows(router, c.index), write_sa_rows))
+        Ok(sas(router, c.index, c.is_detailed || c.index.is_some()))
     });
     cli.command(|router: &mut Router, c: ShowSpd| match c.bindings {
-        true => {
-            let mut rows = spd_rows(router, c.id);
-            rows.iter_mut().for_each(|spd| spd.policies.clear());
-            Ok(Output::rows(rows, write_spd_rows))
-        }
+        true => Ok(bindings(router)),
         false => Ok(spds(router, c.id)),
     });
     cli.command(|router: &mut Router, _: ShowProtect| {
@@ -390,8 +344,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(Output::rows(itf_rows(router), write_itf_rows))
     });
     cli.command(|router: &mut Router, _: ShowAll| {
-        let mut all = Output::rows(sa_rows(router, None), write_sa_rows);
+        let mut all = sas(router, None, false);
         all.append(spds(router, None));
+        all.append(bindings(router));
         all.append(Output::rows(protect_rows(router), write_protect_rows));
         all.append(Output::rows(itf_rows(router), write_itf_rows));
         Ok(all)

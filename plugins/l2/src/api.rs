@@ -116,7 +116,7 @@ fn want(
     if enable && other.is_some_and(|c| clients.is_connected(c.client)) {
         return Err(Retval::L2_MACS_EVENT_CLIENT_PRESENT);
     }
-    if !enable && (other.is_some() || bridging.scan.client.is_none()) {
+    if !enable && other.is_some() {
         return Err(Retval::L2_MACS_EVENT_CLIENT_PRESENT);
     }
     let most = 10 * usize::from(tens);

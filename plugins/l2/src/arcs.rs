@@ -95,15 +95,39 @@ pub fn switch(
     }
 }
 
-/// Names of the features in a bitmap, as they are met.
-pub fn features(arc: &FeatureArc, bits: u32) -> impl Iterator<Item = &'static str> + use<> {
-    let shown = |bit| match (bit, names(arc).get(bit).copied().unwrap_or("")) {
+/// Names of input features by bit, as listings have them.
+const INPUT_NAMES: [&str; INPUT_BITS.len()] = [
+    "DROP",
+    "XCONNECT",
+    "FLOOD",
+    "ARP_UFWD",
+    "ARP_TERM",
+    "UU_FLOOD",
+    "UU_FWD",
+    "FWD",
+    "RW",
+    "LEARN",
+    "SRV6",
+    "VTR",
+    "L2_IP_QOS_RECORD",
+    "VPATH",
+    "ACL",
+    "POLICER",
+    "POLICER_CLAS",
+    "INPUT_FEAT_ARC",
+    "INPUT_CLASSIFY",
+    "SPAN",
+];
+
+/// Input features in a bitmap and their nodes, as they are met.
+pub fn input_features(bits: u32) -> Vec<(&'static str, &'static str)> {
+    let node = |bit| match (bit, INPUT_BITS[bit]) {
         (3, "") => "l2-uu-fwd",
         (5, "") => "l2-flood",
         (_, name) => name,
     };
-    let all: Vec<_> = (0..32).rev().filter(|b| bits >> b & 1 == 1).map(shown).collect();
-    all.into_iter().filter(|name| !name.is_empty())
+    let all = (0..INPUT_BITS.len()).rev().filter(|bit| bits >> bit & 1 == 1);
+    all.map(|bit| (INPUT_NAMES[bit], node(bit))).filter(|(_, node)| !node.is_empty()).collect()
 }
 
 fn names(arc: &FeatureArc) -> &'static [&'static str] {

@@ -24,6 +24,7 @@ mod forward;
 pub mod input;
 mod learn;
 mod mac_cli;
+mod mac_list;
 mod mac_messages;
 pub mod macs;
 mod messages;
@@ -77,6 +78,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     cli::register(&mut parts.cli);
     port_cli::register(&mut parts.cli);
     mac_cli::register(&mut parts.cli);
+    mac_list::register(&mut parts.cli);
     show::register(&mut parts.cli);
     bvi::register(parts);
     api::register(&mut parts.api);

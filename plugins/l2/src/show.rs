@@ -4,7 +4,6 @@ use net::prelude::*;
 
 use super::arcs::{self, input};
 use super::domain;
-use super::fib::{self, Entry};
 use super::output::Patched;
 use super::state::{self, Bridging, Domain, Place, Role};
 
@@ -66,7 +65,7 @@ struct DomainRow {
     age_minutes: u8,
     learning: bool,
     forwarding: bool,
-    unknown: &'static str,
+    unknown: String,
     flooding: bool,
     arp_term: bool,
     arp_ufwd: bool,
@@ -74,11 +73,11 @@ struct DomainRow {
     limit: u32,
     bvi: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<Vec<&'static str>>,
+    features: Option<Vec<(&'static str, &'static str)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ports: Option<Vec<PortRow>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    unknown_to: Option<String>,
+    unknown_to: Option<(String, u32)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     owners: Option<Vec<(String, String)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,9 +107,9 @@ fn domain_row(router: &Router, id: u32, domain: &Domain, show: &ShowDomains) -> 
     let features = (domain.shown_bits() | others) & !rewrite;
     let owners = domain.owners.iter().map(|(ip, mac)| (ip.to_string(), mac.to_string()));
     let unknown = match (domain.unknown, has(input::UU_FLOOD)) {
-        (Some(_), _) => "uu-fwd",
-        (None, true) => "flood",
-        (None, false) => "drop",
+        (Some(to), _) => name(to),
+        (None, true) => "flood".to_owned(),
+        (None, false) => "drop".to_owned(),
     };
     DomainRow {
         id,
@@ -126,12 +125,9 @@ fn domain_row(router: &Router, id: u32, domain: &Domain, show: &ShowDomains) -> 
         learned: bridging.learned.at(domain.index.into()),
         limit: domain.limit,
         bvi: domain.bvi.map_or("N/A".to_owned(), name),
-        features: show.detail.then(|| {
-            let all = features | input::XCONNECT;
-            arcs::features(&net::ethernet::L2_INPUT, all).collect()
-        }),
+        features: show.detail.then(|| arcs::input_features(features | input::XCONNECT)),
         ports: (show.int || show.detail).then(|| domain.ports().map(port).collect()),
-        unknown_to: domain.unknown.filter(|_| show.int || show.detail).map(name),
+        unknown_to: domain.unknown.filter(|_| show.int || show.detail).map(|to| (name(to), to.0)),
         owners: (show.arp || show.detail).then(|| owners.collect()),
         tag: (show.bd_tag || show.detail).then(|| domain.tag.clone()),
     }
@@ -165,187 +161,75 @@ fn write_domains(rows: &[DomainRow], f: &mut fmt::Formatter<'_>) -> fmt::Result 
     if rows.is_empty() {
         return writeln!(f, "no bridge-domains in use");
     }
-    let names = ["BD-ID", "Index", "BSN", "Age(min)", "Learning", "U-Forwrd", "UU-Flood"];
-    write!(
-        f,
-        "{:>7} {:>7} {:>4}  {:<9} {:<9} {:<10} ",
-        names[0], names[1], names[2], names[3], names[4], names[5]
-    )?;
-    writeln!(f, " {:<10} Flooding  ARP-Term  arp-ufwd Learn-co Learn-li   BVI-Intf ", names[6])?;
+    const WIDTHS: [usize; 13] = [8, 8, 6, 9, 11, 9, 13, 9, 11, 9, 10, 8, 13];
+    writeln!(f, "{}", in_columns(WIDTHS, NAMES.each_ref().map(|name| name as _)))?;
     for row in rows {
         let age = match row.age_minutes {
             0 => "off".to_owned(),
             minutes => minutes.to_string(),
         };
-        write!(f, "{:^8} {:^7} {:^4} {age:^9}", row.id, row.index, row.sequence)?;
-        write!(f, " {:^10} {:^10} {:^10}", on(row.learning), on(row.forwarding), row.unknown)?;
-        write!(f, " {:^10} {:^9} {:^9}", on(row.flooding), on(row.arp_term), on(row.arp_ufwd))?;
-        writeln!(f, " {:^8} {:^10} {:^10}", row.learned, row.limit, row.bvi)?;
+        let flags = [row.learning, row.forwarding, row.flooding, row.arp_term, row.arp_ufwd];
+        let [learning, forwarding, flooding, arp_term, arp_ufwd] = flags.map(on);
+        let values: [&dyn fmt::Display; 13] = [
+            &row.id,
+            &row.index,
+            &row.sequence,
+            &age,
+            &learning,
+            &forwarding,
+            &row.unknown,
+            &flooding,
+            &arp_term,
+            &arp_ufwd,
+            &row.learned,
+            &row.limit,
+            &row.bvi,
+        ];
+        writeln!(f, "{}", in_columns(WIDTHS, values))?;
         row.details(f)?;
     }
     Ok(())
 }
 
+/// Columns of `show bridge-domain`.
+const NAMES: [&str; 13] = [
+    "BD-ID", "Index", "BSN", "Age(min)", "Learning", "U-Forwrd", "UU-Flood", "Flooding",
+    "ARP-Term", "arp-ufwd", "Learn-co", "Learn-li", "BVI-Intf",
+];
+
 impl DomainRow {
     fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const WIDTHS: [usize; 7] = [30, 7, 4, 6, 4, 10, 30];
         if let Some(features) = &self.features {
-            features.iter().try_for_each(|name| write!(f, "{name} "))?;
-            writeln!(f)?;
+            features.iter().try_for_each(|(name, node)| writeln!(f, "{name:>17} ({node})"))?;
         }
         if let Some(ports) = self.ports.as_ref().filter(|ports| !ports.is_empty()) {
-            write!(f, "\n{:>20} {:>17} ISN  SHG  BVI  TxFlood", "Interface", "If-idx")?;
-            writeln!(f, "{:>23}       ", "VLAN-Tag-Rewrite")?;
+            let names = ["Interface", "If-idx", "ISN", "SHG", "BVI", "TxFlood", "VLAN-Tag-Rewrite"];
+            writeln!(f, "\n{}", in_columns(WIDTHS, names.each_ref().map(|name| name as _)))?;
             for port in ports {
                 let mark = |on: bool| if on { '*' } else { '-' };
+                let PortRow { interface, index, sequence, group, tag_rewrite, .. } = port;
                 let (bvi, floods) = (mark(port.is_bvi), mark(port.is_flooded));
-                write!(
-                    f,
-                    "{:^30} {:^7} {:^4} {:^4} {bvi:^5} {floods:^7}",
-                    port.interface, port.index, port.sequence, port.group
-                )?;
-                writeln!(f, " {:^30}", port.tag_rewrite)?;
+                let values: [&dyn fmt::Display; 7] =
+                    [interface, index, sequence, group, &bvi, &floods, tag_rewrite];
+                writeln!(f, "{}", in_columns(WIDTHS, values))?;
             }
         }
         if let Some(to) = &self.unknown_to {
-            writeln!(f, "{to:^30} uu-fwd")?;
+            let values: [&dyn fmt::Display; 7] = [&to.0, &to.1, &0, &0, &"uu", &"-", &"None"];
+            writeln!(f, "{}", in_columns(WIDTHS, values))?;
         }
         if let Some(owners) = self.owners.as_ref().filter(|o| !o.is_empty()) {
-            writeln!(f, "\n  IP-to-MAC table for ARP Termination")?;
-            owners.iter().try_for_each(|(ip, mac)| writeln!(f, "  {ip} => {mac}"))?;
+            writeln!(f, "\n  IP4/IP6 to MAC table for ARP Termination")?;
+            owners.iter().try_for_each(|(ip, mac)| {
+                writeln!(f, "{} => {}", centred(ip, 40), centred(mac, 20))
+            })?;
+        }
+        if self.tag.is_some() {
+            writeln!(f)?;
         }
         match self.tag.as_ref().filter(|tag| !tag.is_empty()) {
             Some(tag) => writeln!(f, "  BD-Tag: {tag}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// `show l2fib [verbose | all] [bd_id N | bd_index N] [learn | add] [raw]`.
-#[derive(Default)]
-struct ShowFib {
-    is_verbose: bool,
-    id: Option<u32>,
-    index: Option<u16>,
-    learned: Option<bool>,
-    is_raw: bool,
-}
-
-impl Command for ShowFib {
-    const PATHS: &'static [&'static str] = &["show l2fib"];
-    const ABOUT: &'static str = "Show the MAC addresses of bridge domains";
-    const USAGE: &'static str = "[verbose | all] [bd_id <nn> | bd_index <nn>] [learn | add] [raw]";
-    fn parse(args: &mut Args<'_>) -> Result<Self, Error> {
-        let mut show = Self::default();
-        while !args.is_empty() {
-            if args.keyword("verbose") || args.keyword("all") {
-                show.is_verbose = true;
-            } else if args.keyword("bd_id") {
-                show.id = Some(args.value("bridge domain")?);
-            } else if args.keyword("bd_index") {
-                show.index = Some(args.value("index")?);
-            } else if args.keyword("learn") {
-                show.learned = Some(true);
-            } else if args.keyword("add") {
-                show.learned = Some(false);
-            } else if args.keyword("raw") {
-                show.is_raw = true;
-            } else {
-                return Err(args.unknown());
-            }
-        }
-        show.is_verbose |= show.id.is_some() || show.index.is_some() || show.learned.is_some();
-        Ok(show)
-    }
-}
-
-#[derive(Serialize)]
-struct FibRow {
-    mac: String,
-    index: u16,
-    interface_index: u32,
-    sequence: [u8; 2],
-    age: String,
-    is_static: bool,
-    is_filter: bool,
-    is_bvi: bool,
-    interface: String,
-}
-
-#[derive(Serialize)]
-struct FibShown {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entries: Option<Vec<FibRow>>,
-    total: usize,
-    learned: u64,
-    last_scan_seconds: f64,
-    limit: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    raw: Option<(usize, usize)>,
-}
-
-fn show_fib(router: &mut Router, show: &ShowFib) -> FibShown {
-    let minute = fib::minute(router.now());
-    let found = if show.is_verbose { super::api::entries(router, show.index) } else { Vec::new() };
-    let bridging = router.own::<Bridging>();
-    let is_meant = |(id, _, entry): &(u32, _, Entry)| {
-        show.id.is_none_or(|only| only == *id)
-            && show.learned.is_none_or(|learned| learned != entry.has(fib::STATIC))
-    };
-    let row = |(id, mac, entry): (u32, wire::MacAddr, Entry)| {
-        let domain = bridging.domains.get(&id);
-        let age = match entry.has(fib::STATIC) {
-            _ if domain.is_none_or(|d| d.mac_age == 0) || entry.has(fib::STATIC) => "no".to_owned(),
-            _ => entry.age(minute).to_string(),
-        };
-        FibRow {
-            mac: mac.to_string(),
-            index: domain.map_or(0, |d| d.index),
-            interface_index: entry.interface(),
-            sequence: entry.sequence().to_be_bytes(),
-            age,
-            is_static: entry.has(fib::STATIC),
-            is_filter: entry.has(fib::FILTER),
-            is_bvi: entry.has(fib::BVI),
-            interface: match entry.has(fib::FILTER) {
-                true => "N/A".to_owned(),
-                false => router.interfaces.name(entry.interface()).to_owned(),
-            },
-        }
-    };
-    let mut rows: Vec<_> = found.into_iter().filter(is_meant).map(row).collect();
-    rows.sort_by(|a, b| (a.index, &a.mac).cmp(&(b.index, &b.mac)));
-    FibShown {
-        entries: show.is_verbose.then_some(rows),
-        total: bridging.fib.view().len(),
-        learned: bridging.learned.at(0),
-        last_scan_seconds: bridging.scan.last,
-        limit: bridging.limit,
-        raw: show.is_raw.then(|| (bridging.fib.view().room(), bridging.fib.bytes())),
-    }
-}
-
-impl fmt::Display for FibShown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mark = |on: bool| if on { '*' } else { '-' };
-        if let Some(rows) = self.entries.as_ref().filter(|rows| !rows.is_empty()) {
-            write!(f, "{:>15}     BD-Idx If-Idx BSN-ISN Age(min) ", "Mac-Address")?;
-            writeln!(f, "static filter bvi{:>23}        ", "Interface-Name")?;
-            for row in rows {
-                let [domain, port] = row.sequence;
-                write!(
-                    f,
-                    "{:^19}  {:^6} {:^6} {domain:>3}/{port:<3}",
-                    row.mac, row.index, row.interface_index as i32
-                )?;
-                write!(f, " {:^8} {:^6} {:^6}", row.age, mark(row.is_static), mark(row.is_filter))?;
-                writeln!(f, " {:^3} {:^30}", mark(row.is_bvi), row.interface)?;
-            }
-        }
-        write!(f, "L2FIB total/learned entries: {}/{}  ", self.total, self.learned)?;
-        let (scan, limit) = (self.last_scan_seconds, self.limit);
-        writeln!(f, "Last scan time: {scan:.4}sec  Learn limit: {limit} ")?;
-        match self.raw {
-            Some((room, bytes)) => writeln!(f, "room for {room}, {bytes} bytes"),
             None => Ok(()),
         }
     }
@@ -456,7 +340,6 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let rows = meant.map(|(id, domain)| domain_row(router, *id, domain, &show));
         Ok(Output::rows(rows, write_domains))
     });
-    cli.command(|router: &mut Router, show: ShowFib| Ok(Output::of(show_fib(router, &show))));
     cli.command(|router: &mut Router, show: ShowRewrites| {
         let all = || router.interfaces.iter().map(|i| i.index).collect();
         let meant: Vec<_> = if show.interfaces.is_empty() { all() } else { show.interfaces };

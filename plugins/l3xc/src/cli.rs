@@ -125,12 +125,16 @@ struct Row {
     interface: String,
     version: &'static str,
     paths: Vec<String>,
+    #[serde(skip)]
+    list: String,
+    #[serde(skip)]
+    target: String,
 }
 
 fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    rows.iter().try_for_each(|Row { interface, version, paths }| {
-        writeln!(f, "l3xc: {interface} {version}")?;
-        paths.iter().try_for_each(|path| writeln!(f, "  {path}"))
+    rows.iter().enumerate().try_for_each(|(index, row)| {
+        let Row { interface, list, target, .. } = row;
+        writeln!(f, "l3xc:[{index}]: {interface}\n{list}\n  {target}")
     })
 }
 
@@ -140,14 +144,19 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         false => set(router, &c),
     });
     cli.command(|router: &mut Router, _: Show| {
-        let row = |(Key { interface, version }, paths): (Key, &[Path])| Row {
-            interface: router.interfaces.name(interface.0).to_owned(),
-            version: version.long_name(),
-            paths: paths
-                .iter()
-                .filter_map(|path| words_of_path(router, version.into(), path))
-                .collect(),
+        let row = |(key, paths, followed): (Key, &[Path], &net::fib::Followed)| {
+            let Key { interface, version } = key;
+            Row {
+                list: router.describe_paths(followed),
+                target: router.describe_first(followed),
+                interface: router.interfaces.name(interface.0).to_owned(),
+                version: version.long_name(),
+                paths: paths
+                    .iter()
+                    .filter_map(|path| words_of_path(router, version.into(), path))
+                    .collect(),
+            }
         };
-        Ok(Output::rows(super::all(router).map(row), write_rows))
+        Ok(Output::rows(super::followed(router).map(row), write_rows))
     });
 }

@@ -102,7 +102,12 @@ pub fn remove(router: &mut Router, key: Key) -> Result<(), Error> {
 
 /// All cross-connects and their paths, by interface.
 pub fn all(router: &Router) -> impl Iterator<Item = (Key, &[Path])> {
-    router.own::<Connects>().0.iter().map(|(key, c)| (*key, &*c.paths))
+    followed(router).map(|(key, paths, _)| (key, paths))
+}
+
+/// The same, and the routes that packets follow.
+pub(crate) fn followed(router: &Router) -> impl Iterator<Item = (Key, &[Path], &Followed)> {
+    router.own::<Connects>().0.iter().map(|(key, c)| (*key, &*c.paths, &c.followed))
 }
 
 fn switch(router: &mut Router, key: Key, to: Option<u32>) {

@@ -1,5 +1,7 @@
 //! Data shared by the nodes, and control's end of it.
 
+use std::hash::{BuildHasher, RandomState};
+
 use control::stats::Columns;
 use infra::counter::Rows;
 use infra::table::exact::{Exact, ExactReader};
@@ -115,6 +117,8 @@ pub struct Core {
     pub sources: Reader<Sources>,
     /// Packets by VIP.
     pub counts: [Rows<VolumeCounter>; 4],
+    /// The seed of the keys of known flows.
+    pub secret: u64,
 }
 
 /// Control's end.
@@ -166,6 +170,7 @@ impl Core {
             flows: shared.flows.reader(),
             sources: shared.sources.reader(),
             counts: shared.counts.clone(),
+            secret: RandomState::new().hash_one(()),
         };
         Ok((shared, core))
     }

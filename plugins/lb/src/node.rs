@@ -129,11 +129,12 @@ impl<'a> Visit<'a> {
     /// The server for a packet of a flow.
     #[inline(always)]
     pub fn choose<A: Address>(&mut self, number: u32, vip: &VipView, flow: &Flow<A>) -> Chosen<'a> {
-        let hash = match vip.is_sticky {
-            true => Flow::new((flow.src, 0), (flow.src, 0), Protocol(0), 0).hash(SEED),
-            false => flow.hash(SEED),
+        let flow = match vip.is_sticky {
+            true => Flow::new((flow.src, 0), (flow.src, 0), Protocol(0), 0),
+            false => *flow,
         };
-        let key = hash ^ u64::from(number).wrapping_mul(ODD);
+        // Who knows the hash that chooses a server cannot say which flows share a bucket.
+        let key = flow.hash(self.core.secret) ^ u64::from(number).wrapping_mul(ODD);
         let (servers, epoch) = (&self.core.servers, self.epoch);
         let is_current = |at: u32, generation: u32| {
             servers.read(at, epoch).is_some_and(|server| server.generation == generation)
@@ -145,7 +146,7 @@ impl<'a> Visit<'a> {
         if let Found::Known(at) = found {
             return Chosen { number, counted: KNOWN, server: servers.read(at, epoch) };
         }
-        let place = (hash >> 32) as usize & vip.places.len().wrapping_sub(1);
+        let place = (flow.hash(SEED) >> 32) as usize & vip.places.len().wrapping_sub(1);
         let at = vip.places.get(place).copied().unwrap_or(FREE);
         let server = servers.read(at, epoch);
         let Some(&ServerView { generation, .. }) = server else {

@@ -80,12 +80,17 @@ pub fn look<V: Spreadable>(p: &Buffer<'_>) -> Option<Seen<V::Address>> {
     Some(Seen { flow, kind: Kind::Other, upper, has_upper: false })
 }
 
+/// Hops of an outer header, as in the original.
+const HOPS: u8 = 128;
+
 /// Puts a packet into GRE over IPv4.
 #[inline(always)]
 pub fn enclose4(p: &mut Buffer<'_>, gre: [u8; GRE], src: Ipv4Addr, dst: Ipv4Addr) -> Option<()> {
     const LEN: usize = size_of::<ip4::Header>() + GRE;
     let len = u16::try_from(p.total_len() + LEN).ok()?;
-    let header = ip4::Header::new(src, dst, Protocol::GRE, len);
+    let mut header = ip4::Header::new(src, dst, Protocol::GRE, len);
+    header.ttl = HOPS;
+    header.update_checksum();
     let mut bytes = [0; LEN];
     bytes[..size_of::<ip4::Header>()].copy_from_slice(header.as_bytes());
     bytes[size_of::<ip4::Header>()..].copy_from_slice(&gre);
@@ -97,7 +102,8 @@ pub fn enclose4(p: &mut Buffer<'_>, gre: [u8; GRE], src: Ipv4Addr, dst: Ipv4Addr
 pub fn enclose6(p: &mut Buffer<'_>, gre: [u8; GRE], src: Ipv6Addr, dst: Ipv6Addr) -> Option<()> {
     const LEN: usize = size_of::<ip6::Header>() + GRE;
     let len = u16::try_from(p.total_len() + GRE).ok()?;
-    let header = ip6::Header::new(src, dst, Protocol::GRE, len);
+    let mut header = ip6::Header::new(src, dst, Protocol::GRE, len);
+    header.hop_limit = HOPS - 1; // as it leaves: packets of our own spend none
     let mut bytes = [0; LEN];
     bytes[..size_of::<ip6::Header>()].copy_from_slice(header.as_bytes());
     bytes[size_of::<ip6::Header>()..].copy_from_slice(&gre);

@@ -1,7 +1,6 @@
 //! `show lb`, `show lb vips`.
 
 use net::prelude::*;
-use translation::words::word;
 
 use crate::core::{KNOWN, NEW, NO_SERVER, UNTRACKED};
 use crate::gc::count_flows;
@@ -35,11 +34,9 @@ struct Shown {
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "lb")?;
-        writeln!(f, " ip4-src-address: {}", self.ip4_src_address)?;
+        writeln!(f, "lb_main ip4-src-address: {}", self.ip4_src_address)?;
         writeln!(f, " ip6-src-address: {}", self.ip6_src_address)?;
-        writeln!(f, " #vips: {}", self.vips)?;
-        writeln!(f, " #ass: {}", self.servers)?;
+        writeln!(f, " #vips: {}\n #ass: {}", self.vips, self.servers)?;
         writeln!(f, " flows: {} of {} buckets of 4 per thread", self.flows, self.buckets)?;
         writeln!(f, " timeout: {}s", self.timeout)
     }
@@ -57,8 +54,11 @@ struct ShownServer {
 
 #[derive(Serialize)]
 struct ShownVip {
+    index: u32,
+    #[serde(skip)]
+    is_6: bool,
     prefix: String,
-    protocol: Option<&'static str>,
+    protocol: u8,
     port: Option<u16>,
     encap: &'static str,
     dscp: u8,
@@ -71,28 +71,62 @@ struct ShownVip {
     each: Vec<ShownServer>,
 }
 
+impl ShownVip {
+    /// IP versions of packets and of the headers in front of them, and the kind of these.
+    fn kind(&self) -> String {
+        format!("ip{}-{}", if self.is_6 { 6 } else { 4 }, self.encap)
+    }
+    fn translation(&self) -> Option<String> {
+        let kind = if self.node_port.is_some() { "nodeport" } else { "clusterip" };
+        let port = self.node_port.or(self.port).unwrap_or_default();
+        let target = self.target_port;
+        (target != 0).then(|| format!("type:{kind} port:{port} target_port:{target}"))
+    }
+    fn protocol(&self) -> Option<String> {
+        self.port.map(|port| format!("protocol:{} port:{port}", self.protocol))
+    }
+}
+
 impl fmt::Display for ShownVip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.prefix)?;
-        if let (Some(protocol), Some(port)) = (self.protocol, self.port) {
-            write!(f, " protocol {protocol} port {port}")?;
-        }
-        write!(f, " encap {}", self.encap)?;
+        let sticky = if self.src_ip_sticky { " src_ip_sticky" } else { "" };
+        write!(f, "{} {}{sticky} new_size:{}", self.kind(), self.prefix, self.new_len)?;
+        write!(f, " #as:{}", self.servers)?;
+        self.protocol().iter().try_for_each(|text| write!(f, "  {text}"))?;
         if self.encap == "l3dsr" {
-            write!(f, " dscp {}", self.dscp)?;
+            write!(f, "   dscp:{}", self.dscp)?;
         }
-        if self.target_port != 0 {
-            let kind = if self.node_port.is_some() { "nodeport" } else { "clusterip" };
-            write!(f, " type {kind} target_port {}", self.target_port)?;
+        self.translation().iter().try_for_each(|text| write!(f, "  {text}"))
+    }
+}
+
+impl ShownVip {
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sticky = if self.src_ip_sticky { " src_ip_sticky" } else { "" };
+        writeln!(f, " {} [{}] {}{sticky}", self.kind(), self.index, self.prefix)?;
+        writeln!(f, "  new_size:{}", self.new_len)?;
+        self.protocol().iter().try_for_each(|text| writeln!(f, "  {text}"))?;
+        if self.encap == "l3dsr" {
+            writeln!(f, "  dscp:{}", self.dscp)?;
         }
-        if let Some(port) = self.node_port {
-            write!(f, " node_port {port}")?;
+        self.translation().iter().try_for_each(|text| writeln!(f, "  {text}"))?;
+        writeln!(f, "  counters:")?;
+        let names = [
+            "packet from existing sessions",
+            "first session packet",
+            "untracked packet",
+            "no server configured",
+        ];
+        for (name, count) in names.iter().zip(self.packets) {
+            writeln!(f, "    {name}: {count}")?;
         }
-        write!(f, " new_len {}", self.new_len)?;
-        if self.src_ip_sticky {
-            write!(f, " src_ip_sticky")?;
+        writeln!(f, "  #as:{}", self.each.len())?;
+        for server in &self.each {
+            let ShownServer { address, weight, buckets, flows, is_leaving, .. } = server;
+            let state = if *is_leaving { "removed" } else { "used" };
+            writeln!(f, "    {address} weight:{weight} buckets:{buckets} flows:{flows} {state}")?;
         }
-        write!(f, " #as {}", self.servers)
+        writeln!(f)
     }
 }
 
@@ -105,24 +139,10 @@ struct ShownVips {
 
 impl fmt::Display for ShownVips {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for vip in &self.vips {
-            writeln!(f, "{vip}")?;
-            if !self.is_verbose {
-                continue;
-            }
-            let names =
-                ["known flows", "first packets", "untracked packets", "packets without a server"];
-            for (name, count) in names.iter().zip(vip.packets) {
-                writeln!(f, "  {name}: {count}")?;
-            }
-            for server in &vip.each {
-                let ShownServer { address, weight, buckets, flows, is_leaving, since_s } = server;
-                let state = if *is_leaving { "leaving" } else { "used" };
-                write!(f, "  {address} {state} weight {weight} {buckets} buckets {flows} flows")?;
-                writeln!(f, " for {since_s:.0}s")?;
-            }
-        }
-        Ok(())
+        self.vips.iter().try_for_each(|vip| match self.is_verbose {
+            true => vip.write_details(f),
+            false => writeln!(f, "{vip}"),
+        })
     }
 }
 
@@ -141,8 +161,10 @@ fn shown_vip(router: &Router, declared: &Declared, flows: &BTreeMap<u32, u64>) -
         since_s: now - server.since,
     });
     ShownVip {
+        index: *number,
+        is_6: vip.key.prefix.to_string().contains(':'),
         prefix: vip.key.prefix.to_string(),
-        protocol: vip.key.port.map(|(protocol, _)| word(protocol)),
+        protocol: vip.key.port.map_or(0, |(protocol, _)| protocol.0),
         port: vip.key.port.map(|(_, port)| port),
         encap: vip.encap.word(),
         dscp: vip.dscp,

@@ -194,7 +194,8 @@ pub trait Carried: Version {
     const CROSS: &'static str;
     /// Name of the node for copies of ICMP messages.
     const ICMP: &'static str;
-    /// Whether a packet is an ICMP message that the host wants to see.
+    /// Whether both the router and daemons of the host may use a packet: ICMP messages that the
+    /// router does not answer for the host, IGMP, VRRP.
     fn is_for_host(p: &Buffer<'_>) -> bool;
 }
 
@@ -203,9 +204,12 @@ impl Carried for V4 {
     const ICMP: &'static str = "linux-cp-icmp4-phy";
 
     fn is_for_host(p: &Buffer<'_>) -> bool {
-        let header = p.header::<ip4::Header>().filter(|h| h.protocol == Protocol::ICMP);
-        let kind = header.and_then(|h| p.bytes().get(h.header_len()));
-        kind.is_some_and(|kind| *kind != icmp4::Type::ECHO_REQUEST.0)
+        let Some(header) = p.header::<ip4::Header>() else { return false };
+        let kind = || p.bytes().get(header.header_len());
+        match header.protocol {
+            Protocol::ICMP => kind().is_some_and(|kind| *kind != icmp4::Type::ECHO_REQUEST.0),
+            protocol => protocol == Protocol::IGMP || protocol == Protocol::VRRP,
+        }
     }
 }
 
@@ -215,15 +219,13 @@ impl Carried for V6 {
 
     fn is_for_host(p: &Buffer<'_>) -> bool {
         let upper = p.header::<ip6::Header>().and_then(|_| ip6::upper_layer(p.bytes()));
-        let Some(upper) = upper.filter(|upper| upper.protocol == Protocol::ICMP6) else {
-            return false;
-        };
-        let answered = [
-            icmp6::Type::ECHO_REQUEST,
-            icmp6::Type::NEIGHBOR_SOLICITATION,
-            icmp6::Type::ROUTER_SOLICITATION,
-        ];
-        p.bytes().get(upper.offset).is_some_and(|kind| !answered.contains(&icmp6::Type(*kind)))
+        let Some(upper) = upper else { return false };
+        let answered = [icmp6::Type::ECHO_REQUEST, icmp6::Type::NEIGHBOR_SOLICITATION];
+        let kind = || p.bytes().get(upper.offset);
+        match upper.protocol {
+            Protocol::ICMP6 => kind().is_some_and(|kind| !answered.contains(&icmp6::Type(*kind))),
+            protocol => protocol == Protocol::VRRP,
+        }
     }
 }
 

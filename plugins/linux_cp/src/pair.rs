@@ -288,7 +288,7 @@ pub fn add(router: &mut Router, mut pair: Pair) -> Result<(), Error> {
     router.start_interface(host, true, true);
     router.start_with_ip(host);
     if !is_tun {
-        router.interfaces.set_promiscuous(host, true).expect("it was found");
+        router.interfaces.change_port(host, |port| port.takes_all = true);
     }
     let other = |of: InterfaceIndex, side| Paired { side, other: of.0, is_tun, balances };
     router.put(phy, other(host, Side::Phy)).expect("it was found");
@@ -354,7 +354,7 @@ fn take(router: &mut Router, phy: InterfaceIndex) -> Result<InterfaceIndex, Erro
     if pair.device == 0 {
         let _ = router.enable_ip4(pair.host, false);
         let _ = router.enable_ip6(pair.host, false);
-        let _ = router.interfaces.set_promiscuous(pair.host, false);
+        router.interfaces.change_port(pair.host, |port| port.takes_all = false);
     }
     Ok(pair.host)
 }

@@ -6,14 +6,17 @@ use std::ops::Bound;
 use net::fib::{Path, Source};
 use net::prelude::*;
 
-use super::message::{Neighbor, News, Route, To};
+use super::message::{Hop, Key, Neighbor, News, Route, To};
 use super::{Devices, Mirror, Place, Sweep};
 
 /// Entries that a sweep looks at between two looks at the time.
 const STEP: usize = 64;
 
-/// A route in the router: its table, its source and its paths.
-type Wanted = (TableIndex, Source, Vec<Path>);
+/// Tables of Linux that are mirrored, at most.
+const MOST_TABLES: usize = 4096;
+
+/// A route in the router: the number of its table, its source and its paths.
+type Wanted = (u32, Source, Vec<Path>);
 
 fn hash(paths: &[Path]) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -35,23 +38,19 @@ pub(super) fn news(
         News::End => mirror.sweep = Some(Sweep::Routes(None)),
         News::Neighbor(neighbor) => set_neighbor(router, mirror, known, neighbor),
         News::Route(route) => {
-            let (prefix, round) = (route.prefix, mirror.round);
-            let place = mirror.places.entry(prefix).or_default();
+            let (key, round) = (route.key(), mirror.round);
+            let place = mirror.places.entry(key).or_default();
             mirror.objects.edit(place, |place| {
                 place.routes.retain(|(old, _)| old.metric != route.metric);
                 let at = place.routes.partition_point(|(old, _)| old.metric < route.metric);
                 place.routes.insert(at, (route, round));
             });
-            settle(router, place, prefix, known, sources);
+            settle(router, mirror, key, known, sources);
         }
         News::NoRoute(gone) => {
-            let prefix = gone.prefix;
-            let Some(place) = mirror.places.get_mut(&prefix) else { return };
+            let Some(place) = mirror.places.get_mut(&gone.key()) else { return };
             mirror.objects.edit(place, |place| remove(place, &gone));
-            settle(router, place, prefix, known, sources);
-            if place.routes.is_empty() {
-                mirror.places.remove(&prefix);
-            }
+            settle(router, mirror, gone.key(), known, sources);
         }
         // The kernel does not tell of the routes that went with it.
         News::Object { id, is_there } if mirror.objects.has(id) => match is_there {
@@ -84,7 +83,6 @@ fn remove(place: &mut Place, gone: &Route) {
 
 /// The route that counts, as the router has it.
 pub(super) fn wanted<'a>(
-    router: &Router,
     routes: impl Iterator<Item = &'a Route>,
     known: &Devices,
     sources: [Source; 2],
@@ -93,22 +91,16 @@ pub(super) fn wanted<'a>(
     let mut routes = routes.filter(|route| route.encapsulation.is_none());
     routes.find_map(|route| {
         let link = Link::of(route.prefix.addr());
-        let mut table = TableIndex::DEFAULT;
         let paths: Vec<_> = match &route.to {
             To::Drop => vec![Path::to(Target::Drop)],
             To::Unreachable => vec![Path::to(Target::Unreachable)],
             To::Prohibit => vec![Path::to(Target::Prohibit)],
             To::Hops(hops) => {
-                let there = hops.iter().filter_map(|hop| Some((known.get(&hop.device)?, hop)));
-                let mut there = there.peekable();
-                if let Some((phy, _)) = there.peek() {
-                    let on = router.addresses.of(**phy);
-                    table = on.table_for(route.prefix);
-                }
-                let path = |(phy, hop): (&InterfaceIndex, &super::message::Hop)| {
+                let there = hops.iter().filter_map(|hop| Some((known.get(hop.device)?, hop)));
+                let path = |(phy, hop): (InterfaceIndex, &Hop)| {
                     let target = match hop.gateway {
-                        Some(gateway) => Target::neighbor(link, *phy, gateway),
-                        None => Target::attached(link, *phy),
+                        Some(gateway) => Target::neighbor(link, phy, gateway),
+                        None => Target::attached(link, phy),
                     };
                     Path { weight: hop.weight, ..Path::to(target) }
                 };
@@ -116,19 +108,69 @@ pub(super) fn wanted<'a>(
             }
         };
         let source = sources[usize::from(route.is_dynamic)];
-        (!paths.is_empty()).then_some((table, source, paths))
+        (!paths.is_empty()).then(|| (known.table_of(route), source, paths))
     })
 }
 
-/// Updates the router's routes to a prefix.
+/// The table of the router with a number, made if there is none.
+fn table(router: &mut Router, mirror: &mut Mirror, prefix: Prefix, id: u32) -> Option<TableIndex> {
+    let key = (IpVersion::from(prefix), id);
+    if id == 0 {
+        return Some(TableIndex::DEFAULT);
+    }
+    if let Some((table, _)) = mirror.tables.get(&key) {
+        return Some(*table);
+    }
+    if mirror.tables.len() >= MOST_TABLES {
+        return None;
+    }
+    let table = router.hold_table_of(key.0, id).ok()?;
+    mirror.tables.insert(key, (table, 0));
+    Some(table)
+}
+
+/// Counts a route of a table, or its end; a table without routes is given up.
+fn count(router: &mut Router, mirror: &mut Mirror, prefix: Prefix, table: TableIndex, is_on: bool) {
+    let version = IpVersion::from(prefix);
+    let Some(id) = router.fib.table_id_for(version, table) else { return };
+    let Some((_, count)) = mirror.tables.get_mut(&(version, id)) else { return };
+    *count = if is_on { *count + 1 } else { count.saturating_sub(1) };
+    if *count == 0 {
+        mirror.tables.remove(&(version, id));
+        router.use_table_of(version, table, false);
+    }
+}
+
+/// Updates the router's routes to a prefix, which is forgotten when Linux has none.
 fn settle(
     router: &mut Router,
-    place: &mut Place,
-    prefix: Prefix,
+    mirror: &mut Mirror,
+    key: Key,
     known: &Devices,
     sources: [Source; 2],
 ) {
-    let wanted = wanted(router, place.routes.iter().map(|(route, _)| route), known, sources);
+    let Some(mut place) = mirror.places.remove(&key) else { return };
+    update(router, mirror, &mut place, (key.1, known, sources));
+    if !place.routes.is_empty() {
+        mirror.places.insert(key, place);
+    }
+}
+
+fn update(
+    router: &mut Router,
+    mirror: &mut Mirror,
+    place: &mut Place,
+    (prefix, known, sources): (Prefix, &Devices, [Source; 2]),
+) {
+    let wanted = wanted(place.routes.iter().map(|(route, _)| route), known, sources);
+    let wanted = wanted.and_then(|(id, source, paths)| {
+        let table = table(router, mirror, prefix, id);
+        if table.is_none() {
+            let log = router.log.class("linux-nl", "nl");
+            log.warn(format_args!("route to {prefix}: no room for table {id}"));
+        }
+        Some((table?, source, paths))
+    });
     let to = wanted.as_ref().map(|(table, source, _)| (*table, *source));
     let hash = wanted.as_ref().map_or(0, |(_, _, paths)| hash(paths));
     if let Some((table, source)) = to
@@ -139,16 +181,21 @@ fn settle(
         return;
     }
     place.paths = hash;
-    let old = std::mem::replace(&mut place.installed, to).filter(|old| Some(*old) != to);
-    if let Some((table, source, paths)) = wanted
-        && let Err(e) = router.set_route(table, prefix, source, &paths)
-    {
-        place.installed = None;
-        router.log.class("linux-nl", "nl").warn(format_args!("route to {prefix}: {e}"));
+    let old = std::mem::replace(&mut place.installed, to);
+    if let Some((table, source, paths)) = wanted {
+        count(router, mirror, prefix, table, true);
+        if let Err(e) = router.set_route(table, prefix, source, &paths) {
+            place.installed = None;
+            router.log.class("linux-nl", "nl").warn(format_args!("route to {prefix}: {e}"));
+            count(router, mirror, prefix, table, false);
+        }
     }
     if let Some((table, source)) = old {
-        // Its table may be gone.
-        let _ = router.remove_route(table, prefix, source, &[]);
+        if to != old {
+            // Its table may be gone.
+            let _ = router.remove_route(table, prefix, source, &[]);
+        }
+        count(router, mirror, prefix, table, false);
     }
 }
 
@@ -178,9 +225,9 @@ pub(super) fn sweep(
                     continue;
                 }
                 mirror.neighbors.remove(&(*device, *addr));
-                if let Some(phy) = known.get(device) {
+                if let Some(phy) = known.get(*device) {
                     // The router may have forgotten it itself.
-                    let _ = router.remove_neighbor((*phy, *addr));
+                    let _ = router.remove_neighbor((phy, *addr));
                 }
             }
             mirror.is_complete |= looked_at.is_empty();
@@ -191,25 +238,22 @@ pub(super) fn sweep(
 }
 
 /// Forgets routes to some prefixes behind one, or the first, but for those that stay; the last
-/// prefix that was looked at.
+/// one that was looked at.
 fn retain(
     router: &mut Router,
     mirror: &mut Mirror,
     (known, sources): (&Devices, [Source; 2]),
-    last: Option<Prefix>,
+    last: Option<Key>,
     stays: impl Fn(&Route, u32) -> bool,
-) -> Option<Prefix> {
+) -> Option<Key> {
     let looked_at = after(&mirror.places, last);
-    for prefix in &looked_at {
-        let Some(place) = mirror.places.get_mut(prefix) else { continue };
+    for key in &looked_at {
+        let Some(place) = mirror.places.get_mut(key) else { continue };
         if !place.routes.iter().all(|(route, told)| stays(route, *told)) {
             mirror.objects.edit(place, |place| {
                 place.routes.retain(|(route, told)| stays(route, *told));
             });
-            settle(router, place, *prefix, known, sources);
-        }
-        if place.routes.is_empty() {
-            mirror.places.remove(prefix);
+            settle(router, mirror, *key, known, sources);
         }
     }
     looked_at.last().copied()
@@ -229,23 +273,24 @@ pub(super) fn without(
     sources: [Source; 2],
     device: u32,
 ) {
-    for (prefix, place) in &mut mirror.places {
-        let leads_there = |(route, _): &(Route, u32)| match &route.to {
-            To::Hops(hops) => hops.iter().any(|hop| hop.device == device),
-            _ => left.is_empty(),
-        };
-        if place.routes.iter().any(leads_there) {
-            if left.is_empty() {
-                mirror.objects.edit(place, |place| place.routes.clear());
-            }
-            settle(router, place, *prefix, left, sources);
+    let is_last = left.all.is_empty();
+    let leads_there = |(route, _): &(Route, u32)| match &route.to {
+        To::Hops(hops) => hops.iter().any(|hop| hop.device == device),
+        _ => is_last,
+    };
+    let leads_there = |place: &Place| place.routes.iter().any(leads_there);
+    let there = mirror.places.iter().filter(|(_, place)| leads_there(place));
+    for key in there.map(|(key, _)| *key).collect::<Vec<_>>() {
+        if is_last && let Some(place) = mirror.places.get_mut(&key) {
+            mirror.objects.edit(place, |place| place.routes.clear());
         }
+        settle(router, mirror, key, left, sources);
     }
 }
 
 fn set_neighbor(router: &mut Router, mirror: &mut Mirror, known: &Devices, news: Neighbor) {
-    let Some(phy) = known.get(&news.device) else { return };
-    let (key, place) = ((*phy, news.addr), (news.device, news.addr));
+    let Some(phy) = known.get(news.device) else { return };
+    let (key, place) = ((phy, news.addr), (news.device, news.addr));
     let Some(mac) = news.mac else {
         if mirror.neighbors.remove(&place).is_some() {
             // The router may have forgotten it itself.

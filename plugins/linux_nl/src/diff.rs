@@ -8,13 +8,13 @@ use control::cli::{self, Step, Task};
 use drivers::host::background::Background;
 use drivers::host::namespace;
 use drivers::host::netlink::Netlink;
-use net::fib::{Path, Source};
+use net::fib::Path;
 use net::prelude::*;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::look::Seen;
-use super::message::{News, Route, To};
+use super::message::{Key, MAIN, News, Route, To};
 use super::{Devices, Mirrors, SLICE, apply, devices};
 
 /// Interval between checks whether Linux has answered.
@@ -45,14 +45,14 @@ impl Kernel {
                 }
             })?;
         }
-        routes.sort_by_key(|route| (route.prefix, route.metric));
+        routes.sort_by_key(|route| (route.key(), route.metric));
         Ok(Self { name, seen, routes })
     }
-    /// The routes to a prefix.
-    fn to(&self, prefix: Prefix) -> &[Route] {
-        let first = self.routes.partition_point(|route| route.prefix < prefix);
+    /// The routes of a table to a prefix.
+    fn to(&self, key: Key) -> &[Route] {
+        let first = self.routes.partition_point(|route| route.key() < key);
         let rest = &self.routes[first..];
-        &rest[..rest.partition_point(|route| route.prefix == prefix)]
+        &rest[..rest.partition_point(|route| route.key() == key)]
     }
 }
 
@@ -64,8 +64,8 @@ enum At {
     LeftOut(usize),
     /// Number of the next route of Linux.
     Linux(usize),
-    /// The last prefix that is mirrored and was compared.
-    Mirror(Option<Prefix>),
+    /// The last one that is mirrored and was compared.
+    Mirror(Option<Key>),
     End,
 }
 
@@ -161,9 +161,9 @@ fn left_out(kernel: &Kernel, known: &Devices, first: usize, line: &mut impl FnMu
     let rest = kernel.routes.get(first..).unwrap_or_default();
     for route in rest.iter().take(STEP) {
         let (To::Hops(hops), Some(how)) = (&route.to, route.encapsulation) else { continue };
-        if hops.iter().any(|hop| known.contains_key(&hop.device)) {
-            let (prefix, how) = (route.prefix, how.name());
-            line(format!("route {prefix}: ignored, it has an encapsulation ({how})"));
+        if hops.iter().any(|hop| known.get(hop.device).is_some()) {
+            let (route, how) = (named(route.key()), how.name());
+            line(format!("{route}: ignored, it has an encapsulation ({how})"));
         }
     }
     if rest.len() > STEP { At::LeftOut(first + STEP) } else { At::Linux(0) }
@@ -179,31 +179,39 @@ fn of_linux(
 ) -> At {
     let mirrors = router.own::<Mirrors>();
     for _ in 0..STEP {
-        let Some(prefix) = kernel.routes.get(first).map(|route| route.prefix) else {
+        let Some(key) = kernel.routes.get(first).map(Route::key) else {
             return At::Mirror(None);
         };
-        let there = kernel.to(prefix);
+        let there = kernel.to(key);
         first += there.len();
-        let wanted = apply::wanted(router, there.iter(), known, mirrors.sources);
-        let Some((table, source, paths)) = wanted else { continue };
-        let place = mirrors.all.get(&kernel.name).and_then(|mirror| mirror.places.get(&prefix));
-        let is_here = |table: TableIndex, source: Source| {
+        let wanted = apply::wanted(there.iter(), known, mirrors.sources);
+        let Some((id, source, paths)) = wanted else { continue };
+        let place = mirrors.all.get(&kernel.name).and_then(|mirror| mirror.places.get(&key));
+        let is_here = |table: TableIndex| {
             place.is_some_and(|place| place.installed == Some((table, source)))
-                && router.fib.has_route_of(source, table, prefix)
+                && router.fib.has_route_of(source, table, key.1)
         };
-        if !is_here(table, source) {
-            line(format!("route {prefix}: only in Linux"));
+        if !router.fib.table_for(key.1.addr(), id).is_some_and(is_here) {
+            line(format!("{}: only in Linux", named(key)));
             continue;
         }
         let mirrored = place.and_then(|place| {
             let routes = place.routes.iter().map(|(route, _)| route);
-            apply::wanted(router, routes, known, mirrors.sources)
+            apply::wanted(routes, known, mirrors.sources)
         });
         if mirrored.is_none_or(|(_, _, mirrored)| !same(&mirrored, &paths)) {
-            line(format!("route {prefix}: paths differ from Linux"));
+            line(format!("{}: paths differ from Linux", named(key)));
         }
     }
     At::Linux(first)
+}
+
+/// A route, as it is named here.
+fn named((table, prefix): Key) -> String {
+    match table {
+        MAIN => format!("route {prefix}"),
+        _ => format!("route {prefix} table {table}"),
+    }
 }
 
 /// Whether paths are the same but for their order.
@@ -217,7 +225,7 @@ fn of_mirror(
     router: &Router,
     kernel: &Kernel,
     known: &Devices,
-    mut last: Option<Prefix>,
+    mut last: Option<Key>,
     line: &mut impl FnMut(String),
 ) -> (At, usize) {
     let mirrors = router.own::<Mirrors>();
@@ -225,17 +233,17 @@ fn of_mirror(
     let after = (last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
     let mut compared = 0;
     let mut found = 0;
-    for (prefix, place) in mirror.places.range(after).take(STEP) {
-        (last, compared) = (Some(*prefix), compared + 1);
+    for (key, place) in mirror.places.range(after).take(STEP) {
+        (last, compared) = (Some(*key), compared + 1);
         let Some((table, source)) = place.installed else { continue };
-        if !router.fib.has_route_of(source, table, *prefix) {
+        if !router.fib.has_route_of(source, table, key.1) {
             continue;
         }
         found += 1;
-        let there = kernel.to(*prefix).iter();
-        let wanted = apply::wanted(router, there, known, mirrors.sources);
-        if wanted.is_none_or(|(t, s, _)| (t, s) != (table, source)) {
-            line(format!("route {prefix}: not in Linux"));
+        let wanted = apply::wanted(kernel.to(*key).iter(), known, mirrors.sources);
+        let is_it = |id, s| router.fib.table_for(key.1.addr(), id) == Some(table) && s == source;
+        if !wanted.is_some_and(|(id, s, _)| is_it(id, s)) {
+            line(format!("{}: not in Linux", named(*key)));
         }
     }
     (if compared < STEP { At::End } else { At::Mirror(last) }, found)
@@ -253,8 +261,9 @@ fn strangers(router: &Router, found: usize, line: &mut impl FnMut(String)) {
         for (id, prefix) in router.fib.routes_of(source) {
             let table = router.fib.table_for(Link::of(prefix.addr()), id);
             let installed = table.map(|table| (table, source));
-            let mut places = mirrors.all.values().filter_map(|mirror| mirror.places.get(&prefix));
-            if !places.any(|place| place.installed == installed) {
+            let places = mirrors.all.values().map(|mirror| &mirror.places);
+            let mut places = places.flat_map(|all| [MAIN, id].map(|of| all.get(&(of, prefix))));
+            if !places.any(|place| place.is_some_and(|place| place.installed == installed)) {
                 line(format!("route {prefix}: not in Linux"));
             }
         }
@@ -284,7 +293,14 @@ fn interfaces(router: &Router, kernel: &Kernel, line: &mut impl FnMut(String)) {
         for address in here.iter().filter(|address| !there.contains(*address)) {
             line(format!("{name}: Linux lacks {address}"));
         }
-        for address in there.iter().filter(|address| !here.contains(address)) {
+        // A borrowed address may have been copied to the device.
+        let borrowed = router.addresses.of(pair.phy).borrowed.as_ref();
+        let is_lent = |address: &Prefix| match (address, borrowed) {
+            (_, None) => false,
+            (Prefix::Ip4(address), Some(lent)) => lent.ip4.contains(address),
+            (Prefix::Ip6(address), Some(lent)) => lent.ip6.contains(address),
+        };
+        for address in there.iter().filter(|a| !here.contains(a) && !is_lent(a)) {
             line(format!("{name}: lacks {address} of Linux"));
         }
     }

@@ -23,7 +23,7 @@ use net::neighbor;
 use net::prelude::*;
 
 use listener::{Listener, Told};
-use message::{News, Route};
+use message::{Key, MAIN, News, Route};
 
 /// The Linux mirror.
 pub const FEATURE: Feature = Feature {
@@ -85,7 +85,9 @@ impl Objects {
 /// The state of Linux in a namespace.
 struct Mirror {
     listener: Listener,
-    places: BTreeMap<Prefix, Place>,
+    places: BTreeMap<Key, Place>,
+    /// Tables of the router that are held, by version and number, with the number of routes there.
+    tables: BTreeMap<(IpVersion, u32), (TableIndex, usize)>,
     objects: Objects,
     /// Known neighbors, with the round in which they were last reported.
     neighbors: BTreeMap<(u32, IpAddr), u32>,
@@ -103,9 +105,9 @@ struct Mirror {
 /// complete reading, or the routes of a deleted nexthop object.
 #[derive(Clone, Copy, Debug)]
 enum Sweep {
-    Routes(Option<Prefix>),
+    Routes(Option<Key>),
     Neighbors(Option<(u32, IpAddr)>),
-    Object(u32, Option<Prefix>),
+    Object(u32, Option<Key>),
 }
 
 /// All that control keeps.
@@ -123,12 +125,43 @@ struct Mirrors {
     room: usize,
 }
 
-/// Interfaces by the numbers of their devices in a namespace.
-type Devices = HashMap<u32, InterfaceIndex>;
+/// Mirrored devices of a namespace.
+struct Devices {
+    /// Interfaces by the numbers of their devices.
+    all: HashMap<u32, InterfaceIndex>,
+    /// Numbers of the router's tables for the main table of Linux, of IPv4 and of IPv6.
+    main: [u32; 2],
+}
+
+impl Devices {
+    /// Those in a namespace but for one.
+    fn without(router: &Router, namespace: &str, device: u32) -> Self {
+        let here = linux_cp::all(router).filter(|p| p.device != 0 && p.namespace == namespace);
+        let here = here.filter(|pair| pair.device != device);
+        let all: HashMap<_, _> = here.map(|pair| (pair.device, pair.phy)).collect();
+        let main = [IpVersion::V4, IpVersion::V6].map(|version| {
+            let mut tables = all.values().map(|phy| router.addresses.of(*phy).table_for(version));
+            // That of all interfaces, or the default one when they are in several.
+            let first = tables.next().filter(|first| tables.all(|table| table == *first));
+            first.and_then(|table| router.fib.table_id_for(version, table)).unwrap_or_default()
+        });
+        Self { all, main }
+    }
+    fn get(&self, device: u32) -> Option<InterfaceIndex> {
+        self.all.get(&device).copied()
+    }
+    /// Number of the router's table for a route of Linux.
+    fn table_of(&self, route: &Route) -> u32 {
+        match (route.table, route.prefix.addr().is_ipv4()) {
+            (MAIN, true) => self.main[0],
+            (MAIN, false) => self.main[1],
+            (table, _) => table,
+        }
+    }
+}
 
 fn devices(router: &Router, namespace: &str) -> Devices {
-    let here = linux_cp::all(router).filter(|p| p.device != 0 && p.namespace == namespace);
-    here.map(|pair| (pair.device, pair.phy)).collect()
+    Devices::without(router, namespace, 0)
 }
 
 /// Starts to mirror a namespace, or has all of it read again.
@@ -142,6 +175,7 @@ fn begin(router: &mut Router, namespace: &str) {
             let mirror = Mirror {
                 listener,
                 places: BTreeMap::new(),
+                tables: BTreeMap::new(),
                 objects: Objects::default(),
                 neighbors: BTreeMap::new(),
                 round: 0,
@@ -165,13 +199,12 @@ fn follow(router: &mut Router, phy: InterfaceIndex, is_there: bool) {
     if is_there {
         return begin(router, &namespace);
     }
-    let mut left = devices(router, &namespace);
-    left.remove(&device);
+    let left = Devices::without(router, &namespace, device);
     router.with(|mirrors: &mut Mirrors, router| {
         let Some(mirror) = mirrors.all.get_mut(&namespace) else { return };
         mirror.neighbors.retain(|(of, _), _| *of != device);
         apply::without(router, mirror, &left, mirrors.sources, device);
-        if left.is_empty() {
+        if left.all.is_empty() {
             mirrors.all.remove(&namespace);
         }
     });
@@ -252,7 +285,9 @@ fn sweep(router: &mut Router) {
                 continue;
             };
             let is_here = |m: &Mirror| {
-                m.places.get(&prefix).is_some_and(|place| place.installed == Some((table, source)))
+                let places = |of| m.places.get(&(of, prefix));
+                let is_it = |place: &Place| place.installed == Some((table, source));
+                [MAIN, id].into_iter().filter_map(places).any(is_it)
             };
             if !mirrors.all.values().any(is_here) {
                 stale.push((table, prefix, source));

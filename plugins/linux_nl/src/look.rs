@@ -63,7 +63,7 @@ pub(super) fn look(router: &mut Router, namespace: &str) {
         match seen.links.iter().find(|link| link.number == device) {
             Some(link) => {
                 is_switched |= follow_link(router, phy, link);
-                follow_addresses(router, phy, device, &seen);
+                is_switched |= follow_addresses(router, phy, device, &seen);
             }
             // The device was deleted: so is the pair. The other sub-interfaces' went before.
             None => drop(linux_cp::remove(router, phy)),
@@ -101,9 +101,10 @@ fn follow_link(router: &mut Router, phy: InterfaceIndex, link: &Link) -> bool {
     is_switched
 }
 
-fn follow_addresses(router: &mut Router, phy: InterfaceIndex, device: u32, seen: &Seen) {
+/// Updates the addresses of an interface from its device; returns whether some are gone.
+fn follow_addresses(router: &mut Router, phy: InterfaceIndex, device: u32, seen: &Seen) -> bool {
     let there = seen.addresses_of(device);
-    let Some(pair) = linux_cp::of_mut(router, phy) else { return };
+    let Some(pair) = linux_cp::of_mut(router, phy) else { return false };
     let known = std::mem::replace(&mut pair.known.addresses, there.clone());
     let mut problems = Vec::new();
     for gone in known.difference(&there) {
@@ -130,6 +131,7 @@ fn follow_addresses(router: &mut Router, phy: InterfaceIndex, device: u32, seen:
     problems.iter().for_each(|problem| log.warn(format_args!("{name}: {problem}")));
     // What Linux lacks of the interface's it gets, if so configured.
     linux_cp::push(router, phy);
+    !known.is_subset(&there)
 }
 
 /// Makes sub-interfaces for VLAN devices that were made in Linux above devices of pairs.

@@ -12,6 +12,15 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use net::prelude::*;
 
+/// A table, as Linux numbers it, and a prefix.
+pub type Key = (u32, Prefix);
+
+/// The table that Linux uses without rules.
+pub const MAIN: u32 = RouteHeader::RT_TABLE_MAIN as u32;
+
+/// The table of the kernel's own addresses (`rtnetlink.h`).
+const LOCAL: u32 = 255;
+
 /// A next hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
@@ -56,9 +65,11 @@ impl Encapsulation {
     }
 }
 
-/// A route of the main table.
+/// A route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
+    /// The table, as Linux numbers it.
+    pub table: u32,
     /// The destination.
     pub prefix: Prefix,
     /// Of several routes to a prefix that with the least one counts.
@@ -110,6 +121,13 @@ pub enum News {
     End,
     /// Some news was lost.
     Lost,
+}
+
+impl Route {
+    /// Table and prefix.
+    pub fn key(&self) -> Key {
+        (self.table, self.prefix)
+    }
 }
 
 impl News {
@@ -274,7 +292,7 @@ fn route(message: &RouteMessage) -> Option<Route> {
             _ => (),
         }
     }
-    if table != u32::from(RouteHeader::RT_TABLE_MAIN) {
+    if table == LOCAL {
         return None;
     }
     let to = match header.kind {
@@ -292,7 +310,7 @@ fn route(message: &RouteMessage) -> Option<Route> {
     };
     let prefix = Prefix::new(addr, header.destination_prefix_length).ok()?;
     let is_dynamic = u8::from(header.protocol) > u8::from(RouteProtocol::Static);
-    Some(Route { prefix, metric, is_dynamic, to, object, encapsulation })
+    Some(Route { table, prefix, metric, is_dynamic, to, object, encapsulation })
 }
 
 #[cfg(test)]

@@ -137,14 +137,14 @@ impl fmt::Display for Shown {
             }
             writeln!(f, "Configured tx-hold: {tx_hold}")?;
             writeln!(f, "Configured tx-interval: {tx_interval}\n")?;
+            writeln!(f, "LLDP-enabled interface table:\n")?;
             return rows.iter().try_for_each(|row| detail(f, row));
         }
         let row = |f: &mut fmt::Formatter<'_>, cells: [&str; 6]| {
             let [interface, chassis, port, heard, sent, status] = cells;
-            writeln!(
-                f,
-                "{interface:<25} {chassis:<25} {port:<25} {heard:>15} {sent:>15} {status:>10}"
-            )
+            let (heard, sent, status) =
+                (centred(heard, 15), centred(sent, 15), centred(status, 10));
+            writeln!(f, "{interface:<25} {chassis:<25} {port:<25} {heard} {sent} {status}")
         };
         let head = [
             "Local interface",
@@ -164,25 +164,28 @@ impl fmt::Display for Shown {
 
 fn detail(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
     writeln!(f, "Local Interface name: {}", row.interface)?;
-    let link = if row.link_up { "up" } else { "down" };
-    writeln!(f, "Local Interface mac address: {}, link {link}", row.mac)?;
-    if !row.port_desc.is_empty() {
-        writeln!(f, "Local Port Description: {}", row.port_desc)?;
-    }
+    let description = Some(row.port_desc.as_str()).filter(|text| !text.is_empty());
+    writeln!(f, "Local Port Description: {}", description.unwrap_or("(nil)"))?;
     if let Some(addr) = row.mgmt_ip4 {
         writeln!(f, "Local Management address: {addr}")?;
     }
     if let Some(addr) = row.mgmt_ip6 {
         writeln!(f, "Local Management address IPV6: {addr}")?;
     }
+    if row.mgmt_ip4.is_none() && row.mgmt_ip6.is_none() {
+        writeln!(f, "Local Management MAC address: {}", row.mac)?;
+    }
     if !row.mgmt_oid.is_empty() {
         writeln!(f, "Local Management address OID: {}", row.mgmt_oid)?;
     }
-    writeln!(f, "Neighbor is {}, heard {}, sent {}", row.status(), ago(row.heard), ago(row.sent))?;
-    if let (Some(chassis), Some(port)) = (&row.chassis, &row.port) {
-        writeln!(f, "Chassis ID subtype {}: {chassis}", row.chassis_subtype)?;
-        writeln!(f, "Port ID subtype {}: {port}", row.port_subtype)?;
-        writeln!(f, "Time to live: {} s", row.ttl)?;
+    if !row.link_up {
+        writeln!(f, "Interface/peer state: interface down")?;
+        return writeln!(f, "Last packet sent: {}\n", ago(row.sent));
     }
-    writeln!(f)
+    let state = if row.is_active { "active" } else { "inactive(timeout)" };
+    writeln!(f, "Interface/peer state: {state}")?;
+    let [chassis, port] = [&row.chassis, &row.port].map(|id| id.as_deref().unwrap_or_default());
+    writeln!(f, "Last known peer chassis ID: {chassis}\nLast known peer port ID: {port}")?;
+    writeln!(f, "Last packet sent: {}", ago(row.sent))?;
+    writeln!(f, "Last packet received: {}\n", ago(row.heard))
 }

@@ -140,12 +140,14 @@ struct Row {
 }
 
 fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{:<20} {:<18} {:<14}", "Device Name", "MAC", "Status")?;
-    writeln!(f, " {:>12} {:>14} {:>12}", "AllowPkt", "AllowByte", "DropPkt")?;
+    let (name, addr, status) = ("Device Name", "Addresses", "Status");
+    write!(f, "{name:<15} {addr:>18} {status:>14}")?;
+    writeln!(f, "{:>11} {:>11} {:>13}", "AllowPkt", "AllowByte", "DropPkt")?;
     rows.iter().try_for_each(|row| {
-        write!(f, "{:<20} {:<18} {:<14}", row.name, row.mac, row.status)?;
-        write!(f, " {:>12} {:>14}", row.allowed_packets, row.allowed_bytes)?;
-        writeln!(f, " {:>12}", row.dropped_packets)?;
+        let (mac, status) = (row.mac.to_string(), row.status.to_string());
+        write!(f, "{:<15} {mac:>18} {status:>14}", row.name)?;
+        write!(f, "{:>11} {:>11}", row.allowed_packets, row.allowed_bytes)?;
+        writeln!(f, " {:>13}", row.dropped_packets)?;
         for [start, end] in row.ranges.iter().flatten() {
             writeln!(f, "  range {} - {}", moment(*start), moment(*end))?;
         }

@@ -3,8 +3,8 @@
 use control::cli::Text;
 use net::prelude::*;
 
-use super::Domain;
 use super::table::{FRAGMENTS4, REFUSED_FROM, REFUSED_TO};
+use super::{Domain, Params};
 
 /// `map add domain [tag TAG] ip4-pfx P ip6-pfx P ip6-src P …`.
 #[derive(Debug, PartialEq)]
@@ -170,16 +170,18 @@ struct DomainRow {
 fn write_domain_rows(rows: &[DomainRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for row in rows {
         let DomainRow { index, tag, ip4_prefix, ip6_prefix, ip6_src, .. } = row;
+        let tag = if tag.is_empty() { "[no-tag]" } else { tag };
         write!(f, "[{index}] tag {{{tag}}} ip4-pfx {ip4_prefix} ip6-pfx {ip6_prefix}")?;
         write!(f, " ip6-src {ip6_src} ea-bits-len {}", row.ea_bits_len)?;
         write!(f, " psid-offset {} psid-len {}", row.psid_offset, row.psid_len)?;
-        writeln!(f, " mtu {}", row.mtu)?;
-        for (psid, addr) in &row.rules {
-            writeln!(f, "  rule psid: {psid} ip6-dst {addr}")?;
-        }
+        let prefix = if ip6_src.ends_with("/128") { "" } else { "prefix" };
+        write!(f, " mtu {} {prefix}", row.mtu)?;
         if let Some([(rx, rx_bytes), (tx, tx_bytes)]) = row.counters {
-            writeln!(f, "  TX: {tx}/{tx_bytes}")?;
-            writeln!(f, "  RX: {rx}/{rx_bytes}")?;
+            write!(f, "  TX: {tx}/{tx_bytes}  RX: {rx}/{rx_bytes}")?;
+        }
+        writeln!(f)?;
+        for (psid, addr) in &row.rules {
+            writeln!(f, " rule psid: {psid} ip6-dst {addr}")?;
         }
     }
     Ok(())
@@ -187,6 +189,8 @@ fn write_domain_rows(rows: &[DomainRow], f: &mut fmt::Formatter<'_>) -> fmt::Res
 
 #[derive(Serialize)]
 struct Stats {
+    #[serde(skip)]
+    params: Params,
     domains: usize,
     rules: usize,
     /// Packets and bytes from customers and to them.
@@ -197,10 +201,37 @@ struct Stats {
     refused_to: u64,
 }
 
+/// The parameters in words.
+fn write_params(p: &Params, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let on = |is_on: bool| if is_on { "enabled" } else { "disabled" };
+    let hop = |addr: IpAddr| match addr.is_unspecified() {
+        true => "un-set".to_owned(),
+        false => addr.to_string(),
+    };
+    let (six, four) = (hop(p.next_hop6.into()), hop(p.next_hop4.into()));
+    writeln!(f, "MAP pre-resolve: IP6 next-hop: {six}, IP4 next-hop: {four}")?;
+    match p.copies_class {
+        true => writeln!(f, "MAP traffic-class: copy")?,
+        false => writeln!(f, "MAP traffic-class: {:x}", p.class)?,
+    }
+    if p.tcp_mss > 0 {
+        writeln!(f, "MAP TCP MSS clamping: {}", p.tcp_mss)?;
+    }
+    let (checks, fragments) = (on(p.checks), on(p.checks_fragments));
+    write!(f, "MAP IPv6 inbound security check: {checks}, ")?;
+    writeln!(f, "fragmented packet security check: {fragments}")?;
+    writeln!(f, "ICMP-relay IPv4 source address: {}", p.icmp_source)?;
+    let unreachables = on(p.icmp6_unreachables);
+    writeln!(f, "ICMP6 unreachables sent for unmatched packets: {unreachables}")?;
+    writeln!(f, "Inner fragmentation: {}", on(p.cuts_inner))?;
+    writeln!(f, "Fragment packets regardless of DF flag: {}", on(p.ignores_df))
+}
+
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "MAP domains: {}", self.domains)?;
         writeln!(f, "MAP rules: {}", self.rules)?;
+        write_params(&self.params, f)?;
         let ((encap, encap_bytes), (decap, decap_bytes)) = (self.encapsulated, self.decapsulated);
         writeln!(f, "Encapsulated packets: {encap} bytes: {encap_bytes}")?;
         writeln!(f, "Decapsulated packets: {decap} bytes: {decap_bytes}")?;
@@ -212,6 +243,7 @@ impl fmt::Display for Stats {
 
 fn stats(router: &Router) -> Stats {
     let mut stats = Stats {
+        params: super::params(router),
         domains: 0,
         rules: 0,
         decapsulated: (0, 0),
@@ -267,7 +299,7 @@ pub(super) fn register(cli: &mut Cli<Router>) {
                 vec![row(router, (index, super::at(router, index)?), (true, c.counters))]
             }
             None => super::all_from(router, 0)
-                .map(|found| row(router, found, (false, c.counters)))
+                .map(|found| row(router, found, (true, c.counters)))
                 .collect(),
         };
         Ok(Output::rows(rows, write_domain_rows))

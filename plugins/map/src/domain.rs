@@ -103,6 +103,11 @@ impl Domain {
         let is_open = self.ea_bits_len == 0 && self.ip4_prefix.prefix_len() == 0;
         is_open && embedded::LENS.contains(&self.ip6_prefix.prefix_len())
     }
+    /// Whether the interface identifier of customers is their IPv4 address alone, as in the
+    /// original where addresses of the other side end with theirs; else it is that of section 6.
+    fn is_plain(&self) -> bool {
+        self.ip6_src.prefix_len() == 96
+    }
     /// The IPv6 address of a customer with an address and a port set; `None` when no rule has it,
     /// or the address is none of the domain's.
     pub fn customer(&self, addr: Ipv4Addr, psid: u16) -> Option<Ipv6Addr> {
@@ -125,6 +130,7 @@ impl Domain {
         let ea = u64::from(suffix) << self.psid_len | u64::from(psid);
         let ea = if self.ea_bits_len == 0 { 0 } else { ea << ea_shift };
         let id = match self.has_prefixes() {
+            _ if self.is_plain() => u64::from(bits),
             true => u64::from(bits & u32::MAX.checked_shl(suffix_shift).unwrap_or(0)) << 16,
             false => u64::from(bits) << 16 | u64::from(psid),
         };
@@ -160,7 +166,8 @@ impl Domain {
         if !self.rules.is_empty() || self.ip6_prefix.prefix_len() == 128 {
             return Some(self.ip4_prefix.network().addr());
         }
-        Some(Ipv4Addr::from_bits((addr.to_bits() >> 16) as u32))
+        let shift = if self.is_plain() { 0 } else { 16 };
+        Some(Ipv4Addr::from_bits((addr.to_bits() >> shift) as u32))
     }
     /// Whether a customer's IPv6 address is that of an IPv4 address, with the port set that it says
     /// itself: of fragments whose port is not known.
@@ -168,7 +175,9 @@ impl Domain {
         if !self.rules.is_empty() {
             return self.rules.values().any(|rule| *rule == addr6);
         }
-        let psid = addr6.to_bits() as u16 & ((1_u32 << self.psid_len) - 1) as u16;
+        // Behind a plain address the port set is in the EA bits only.
+        let shift = if self.is_plain() { 64 + self.parts().ea_shift } else { 0 };
+        let psid = (addr6.to_bits() >> shift) as u16 & ((1_u32 << self.psid_len) - 1) as u16;
         self.customer(addr, psid) == Some(addr6)
     }
 }

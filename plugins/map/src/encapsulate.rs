@@ -327,7 +327,9 @@ fn origin<'e>(
 ) -> Result<u32, Error> {
     let packet = p.bytes().get(at..).ok_or(Error::Malformed)?;
     let (header, _) = ip4::Header::ref_from_prefix(packet).map_err(|_| Error::Malformed)?;
-    if header.version() != 4 || header.header_len() < size_of::<ip4::Header>() {
+    let (own, total) = (header.header_len(), usize::from(header.total_len.get()));
+    let is_whole = own >= size_of::<ip4::Header>() && (own..=p.total_len() - at).contains(&total);
+    if header.version() != 4 || !is_whole {
         return Err(Error::Malformed);
     }
     let addr = header.src_addr();

@@ -24,7 +24,7 @@ mod tunnel;
 
 use std::rc::Rc;
 
-use net::fib::{self, LabelSwitching, NewKind, Object, ObjectKind, Path, Source, Via};
+use net::fib::{self, LabelSwitching, NewKind, Object, ObjectKind, Path, Pop, Source, Via};
 use net::prelude::*;
 use wire::mpls::{IP4_EXPLICIT_NULL, IP6_EXPLICIT_NULL, ROUTER_ALERT};
 
@@ -82,13 +82,19 @@ pub enum Error {
 }
 
 impl Mpls {
-    /// Labels that every table has, what packets are without them, and where they go.
-    pub fn reserved(&self) -> Vec<(Key, Link, Path)> {
+    /// Labels that the table of this number has, what packets are without them, and where they
+    /// go. Explicit nulls may be above other labels (RFC 4182).
+    pub fn reserved(&self, table: TableIndex) -> Vec<(Key, Link, Path)> {
         let null = |i: usize| Path::to(Target::Object(self.nulls[i]));
+        let link = Link::Mpls;
+        let pop = Some(Pop { link, is_uniform: false, has_control_word: false, rpf_id: 0 });
+        let next = || Path { pop, ..Path::to(Target::Lookup { link, table }) };
         let alert = || Path::to(Target::Punt);
         vec![
             ((IP4_EXPLICIT_NULL, true), Link::Ip4, null(0)),
+            ((IP4_EXPLICIT_NULL, false), Link::Mpls, next()),
             ((IP6_EXPLICIT_NULL, true), Link::Ip6, null(1)),
+            ((IP6_EXPLICIT_NULL, false), Link::Mpls, next()),
             ((ROUTER_ALERT, true), Link::Ip4, alert()),
             ((ROUTER_ALERT, false), Link::Mpls, alert()),
         ]

@@ -106,12 +106,15 @@ fn label(router: &Router, t: &Table, (label, is_last): Key, e: &Entry) -> Label 
     let sources: Vec<String> = e.routes.iter().map(|r| r.source.name().to_owned()).collect();
     let load_balance = e.followed.load_balance();
     let length = 20 + u32::from(is_last);
-    let mut text = format!("{label}:{eos}/{length} fib:{} locks:{}\n", t.id, 1 + e.routes.len());
-    for source in &sources {
+    let named = ["ip4-explicit-null", "router-alert", "ip6-explicit-null", "implicit-null"];
+    let name = named.get(label as usize).map_or_else(|| label.to_string(), |n| (*n).to_owned());
+    let (id, locks) = (t.id, 1 + e.routes.len());
+    let mut text = format!("{name}:{eos}/{length} fib:{id} index:{load_balance} locks:{locks}\n");
+    for (source, flags) in sources.iter().zip(["contributing,active,"].into_iter().chain([""])) {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "  {source} refs:1 src-flags:added,");
+        let _ = writeln!(text, "  {source} refs:1 src-flags:added,{flags}");
     }
-    text += &router.describe_followed(&e.followed);
+    text += &router.describe_followed(&e.followed, &format!("mpls-{eos}-chain"));
     Label { table_id: t.id, label, eos: is_last, sources, load_balance, text }
 }
 
@@ -153,19 +156,26 @@ struct TunnelRow {
     tag: String,
     is_l2: bool,
     is_multicast: bool,
-    paths: usize,
+    paths: Vec<String>,
+    sw_if_index: u32,
 }
 
 fn write_tunnel_rows(rows: &[TunnelRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return writeln!(f, "No MPLS tunnels configured...");
+    }
     rows.iter().try_for_each(|t| {
-        let flags = match (t.is_l2, t.is_multicast) {
-            (false, false) => "none",
-            (true, false) => "L2",
-            (false, true) => "multicast",
-            (true, true) => "L2 multicast",
-        };
-        let (interface, tunnel, tag, paths) = (&t.interface, t.tunnel, &t.tag, t.paths);
-        writeln!(f, "[@{tunnel}] {interface}: flags:{flags} tag:{tag} paths:{paths}")
+        let TunnelRow { interface, tunnel, tag, sw_if_index, .. } = t;
+        let tag = if tag.is_empty() { String::new() } else { format!("tag:{tag} ") };
+        write!(f, "[@{tunnel}] {interface}: {tag}")?;
+        writeln!(f, "sw_if_index:{sw_if_index} hw_if_index:{sw_if_index} ")?;
+        let flags = [(t.is_multicast, "MCAST,"), (t.is_l2, "L2,")];
+        let flags: String = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
+        if !flags.is_empty() {
+            writeln!(f, " flags:{flags} ")?;
+        }
+        writeln!(f, " via:")?;
+        t.paths.iter().try_for_each(|path| writeln!(f, "    {path}"))
     })
 }
 
@@ -202,7 +212,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             tag: t.tag.clone(),
             is_l2: t.is_l2,
             is_multicast: t.is_multicast,
-            paths: t.paths.len(),
+            paths: t
+                .paths
+                .iter()
+                .filter_map(|path| net::fib::words_of_path(router, Link::Ip4, path))
+                .collect(),
+            sw_if_index: interface.0,
         };
         Ok::<_, Error>(Output::rows(meant.map(row), write_tunnel_rows))
     });

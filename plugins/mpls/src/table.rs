@@ -152,7 +152,7 @@ pub fn add(router: &mut Router, id: u32, name: &str) -> Result<(), Error> {
         return Ok(());
     }
     let table = tables(router).add(id, name)?;
-    for (key, of, path) in router.own::<Mpls>().reserved() {
+    for (key, of, path) in router.own::<Mpls>().reserved(table) {
         let source = Source::SPECIAL;
         let route = Route { source, of, paths: vec![path], is_multicast: false, bound: None };
         set(router, table, key, route)?;

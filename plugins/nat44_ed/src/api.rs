@@ -3,9 +3,12 @@
 use nat_log::Translator;
 use net::prelude::*;
 use translation::mapping::{Local, Mapping, Twice};
-use translation::messages::{ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields};
+use translation::messages::{
+    ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields, buckets,
+};
 use translation::numbers::{NatConfigFlags, NatLogLevel};
 use translation::requests::SessionName;
+use translation::role::Side;
 use translation::session::{BALANCED, NatSession, STATIC, TWICE, Timeouts};
 
 use crate::messages::*;
@@ -54,8 +57,15 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router, m: NatSetMssClamping| {
             Ok(Nat::set_mss(router, m.enable.then_some(m.mss_value))?)
         })
+        .call(|router, m: Nat44EdSetFqOptions| {
+            Ok(Nat::frame_queue(router, Some(m.frame_queue_nelts)).map(drop)?)
+        })
+        .call(|router: &mut Router, _: Nat44EdShowFqOptions| {
+            let frame_queue_nelts = Nat::frame_queue(router, None)?;
+            Ok(Nat44EdShowFqOptionsReply { frame_queue_nelts })
+        })
         .call(|router, _: NatGetMssClamping| {
-            let mss = Nat::settings(router)?.mss;
+            let mss = Nat::known(router).mss;
             let mss_value = mss.unwrap_or(0);
             Ok(NatGetMssClampingReply { mss_value, enable: mss.is_some() })
         });
@@ -75,7 +85,7 @@ fn running(router: &mut Router) -> Result<Nat44ShowRunningConfigReply, Retval> {
         sessions: s.sessions,
         user_sessions: 0,
         user_buckets: 0,
-        translation_buckets: 0,
+        translation_buckets: buckets(s.sessions),
         forwarding_enabled: s.is_forwarding,
         ipfix_logging_enabled: false,
         timeouts: s.timeouts.into(),
@@ -90,8 +100,8 @@ fn register_interfaces(api: &mut Api<Router>) {
             let is_inside = has(m.flags, NatConfigFlags::INSIDE);
             let (interface, is_add) = (m.sw_if_index, m.is_add);
             Ok(match is_inside {
-                true => Nat::set_interface(router, interface, |r| &mut r.is_inside, is_add),
-                false => Nat::set_interface(router, interface, |r| &mut r.is_outside, is_add),
+                true => Nat::set_interface(router, interface, Side::Inside, is_add),
+                false => Nat::set_interface(router, interface, Side::Outside, is_add),
             }?)
         })
         .dump(|router, _: Nat44InterfaceDump| {
@@ -107,7 +117,7 @@ fn register_interfaces(api: &mut Api<Router>) {
         })
         .call(|router, m: Nat44EdAddDelOutputInterface| {
             let (interface, is_add) = (m.sw_if_index, m.is_add);
-            Ok(Nat::set_interface(router, interface, |r| &mut r.is_output, is_add)?)
+            Ok(Nat::set_interface(router, interface, Side::Output, is_add)?)
         })
         .stream_rows(
             |m: &Nat44EdOutputInterfaceGet| m.cursor,
@@ -290,7 +300,7 @@ fn details(router: &Router, s: &NatSession) -> Nat44UserSessionV3Details {
 
 fn register_sessions(api: &mut Api<Router>) {
     api.plugin("nat44_ed", "5.5.0")
-        .call(|router: &mut Router, m: Nat44DelSession| {
+        .task(|router: &mut Router, _, m: Nat44DelSession| {
             let far = (m.ext_host_address.octets(), m.ext_host_port);
             let name = SessionName {
                 is_inside: has(m.flags, NatConfigFlags::INSIDE),
@@ -299,27 +309,22 @@ fn register_sessions(api: &mut Api<Router>) {
                 protocol: Protocol(m.protocol),
                 vrf: m.vrf_id,
             };
-            Ok(Nat::remove_session(router, name)?)
+            Ok(Nat::remove_session(router, name, |done| Ok(done?))?)
         })
-        .dump(|router, _: Nat44UserDump| {
-            Nat::users(router).map(|user| Nat44UserDetails { user }).collect()
-        })
-        .dump(|router, m: Nat44UserSessionDump| {
-            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
-            let details = |s| Nat44UserSessionDetails { session: SessionFields::of(s) };
-            all.iter().map(details).collect()
-        })
-        .dump(|router, m: Nat44UserSessionV2Dump| {
-            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
-            let details = |s| Nat44UserSessionV2Details {
+        .dump_some(|router, _: Nat44UserDump| Nat::users(router, |user| Nat44UserDetails { user }))
+        .dump_some(|router, m: Nat44UserSessionDump| {
+            Nat::sessions_of(router, m.ip_address, m.vrf_id, |_, s| Nat44UserSessionDetails {
                 session: SessionFields::of(s),
-                is_timed_out: is_over(router, s),
-            };
-            all.iter().map(details).collect()
+            })
         })
-        .dump(|router, m: Nat44UserSessionV3Dump| {
-            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
-            all.iter().map(|s| details(router, s)).collect()
+        .dump_some(|router, m: Nat44UserSessionV2Dump| {
+            Nat::sessions_of(router, m.ip_address, m.vrf_id, |router, s| {
+                let is_timed_out = is_over(router, s);
+                Nat44UserSessionV2Details { session: SessionFields::of(s), is_timed_out }
+            })
+        })
+        .dump_some(|router, m: Nat44UserSessionV3Dump| {
+            Nat::sessions_of(router, m.ip_address, m.vrf_id, details)
         });
 }
 

@@ -7,6 +7,7 @@ use translation::commands::{self, Commands, Words};
 use translation::words;
 use translation::words::AddressRange;
 use translation::workers::WorkerList;
+use wire::Protocol;
 
 use crate::requests;
 use crate::state::{EndpointDependent, Nat};
@@ -114,7 +115,7 @@ impl Commands for EndpointDependent {
     const WORDS: Words = words!("nat44", "nat", "nat44 ed");
     const USAGE: &'static str =
         "enable|disable [sessions <count:0-4294967295>] [inside-vrf <table>] [outside-vrf <table>]";
-    const OUTPUT: &'static str = "output-feature";
+    const SPELL: fn(Protocol) -> String = |protocol| words::word(protocol).to_uppercase();
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {

@@ -121,8 +121,16 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     role::attach::<Nat>(router, fast, over);
     router.restore_before_errors(translation::restore::of_sessions(sessions.reader()));
     let workers = Workers::default();
-    Nat { settings: None, config, sessions, core, workers, received: Received::new() }
-        .start(router, PROCESS);
+    Nat {
+        settings: None,
+        config,
+        sessions,
+        core,
+        workers,
+        received: Received::new(),
+        frame_queue: 0,
+    }
+    .start(router, PROCESS);
     router.on_threads.push(EndpointDependent::go_over);
     cli::register(&mut parts.cli);
     api::register(&mut parts.api);

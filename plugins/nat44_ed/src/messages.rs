@@ -234,6 +234,25 @@ pub struct Nat44InterfaceAddrDetails {
     pub flags: NatConfigFlags,
 }
 
+/// Set the frame queue size, while NAT is disabled.
+#[derive(Message)]
+pub struct Nat44EdSetFqOptions {
+    /// elements, a power of two
+    pub frame_queue_nelts: u32,
+}
+
+/// Get the frame queue size.
+#[derive(Message)]
+#[reply(Nat44EdShowFqOptionsReply)]
+pub struct Nat44EdShowFqOptions {}
+
+/// Frame queue size.
+#[derive(Message)]
+pub struct Nat44EdShowFqOptionsReply {
+    /// elements
+    pub frame_queue_nelts: u32,
+}
+
 /// Add or delete addresses of the pool.
 #[derive(Message)]
 pub struct Nat44AddDelAddressRange {

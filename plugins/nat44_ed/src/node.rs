@@ -197,7 +197,7 @@ impl Work<'_> {
             p.set_payload(EXPIRED);
             return Ok(Next::Expired(place));
         }
-        let bytes = p.total_len() - l3.min(p.total_len());
+        let bytes = p.total_len();
         if let Some(new) = pass(self.table, at, direction, &seen, bytes, self.now) {
             rewrite(p, l3, &seen, &new.flow, direction).ok_or(Fault::CannotTranslate)?;
             finish(p, l3, &seen, &new, self.config.mss);
@@ -374,7 +374,7 @@ impl<P: Place> Slow<P> {
         if begins_again(asking.table, at, &seen) {
             asking.begin_again(at);
         }
-        let bytes = p.total_len() - l3.min(p.total_len());
+        let bytes = p.total_len();
         if let Some(new) = pass(table, at, direction, &seen, bytes, now) {
             rewrite(p, l3, &seen, &new.flow, direction).ok_or(Fault::CannotTranslate)?;
             finish(p, l3, &seen, &new, config.mss);

@@ -1,10 +1,14 @@
 //! `show nat44 …`.
 
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
 use control::cli::Error as CliError;
 use net::prelude::*;
 use sessions::Flow4;
-use translation::session::{Data, ESTABLISHED, ICMP, NatSession, STATIC, TRANSITORY, TWICE};
-use translation::words::{hash_tables, protocol, workers};
+use sessions::slices::{self, Gather, LISTED};
+use translation::session::{Data, ESTABLISHED, NatSession, STATIC, TWICE};
+use translation::words::{below, hash_tables, protocol, thread_head, workers};
 
 use crate::state::{Error, Nat};
 
@@ -24,7 +28,7 @@ struct Tables {}
 struct Workers {}
 
 /// Conditions on a flow of a session.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Filter {
     saddr: Option<Ipv4Addr>,
     daddr: Option<Ipv4Addr>,
@@ -104,82 +108,219 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, show: HashTables| {
         Ok(Output::list(hash_tables(&Nat::usage(router), show.detail || show.verbose)))
     });
-    cli.command(|router: &mut Router, Summary {}| Ok(Output::list(summary(router)?)));
+    cli.task(|router: &mut Router, Summary {}| Ok(Box::new(summary(router)) as _));
     cli.command(|router: &mut Router, Tables {}| {
         let s = Nat::known(router);
-        let all = s.more.vrfs.iter().map(|(table, far)| {
-            let far: Vec<_> = far.iter().map(u32::to_string).collect();
-            format!("table {table} with routes to: {}", far.join(" "))
+        let all = s.more.vrfs.iter().flat_map(|(table, far)| {
+            let far = far.iter().enumerate().map(|(at, vrf)| format!("[{at}] vrf-id {vrf}"));
+            below(&format!("table {table}:"), far)
         });
         Ok(Output::list(all))
     });
-    cli.command(|router: &mut Router, show: Sessions| Ok(Output::list(sessions(router, &show)?)));
+    cli.task(|router: &mut Router, show: Sessions| Ok(Box::new(sessions(router, &show)) as _));
 }
 
-fn summary(router: &mut Router) -> Result<Vec<String>, Error> {
-    let most = Nat::known(router).sessions;
-    let all = Nat::list_sessions(router, |_| true)?;
-    let count = |is: &dyn Fn(&NatSession) -> bool| all.iter().filter(|(_, s)| is(s)).count();
-    let of = |protocol: Protocol| move |s: &NatSession| s.forward.protocol() == protocol;
-    Ok(vec![
-        format!("max translations per thread: {most}"),
-        format!("total sessions: {}", all.len()),
-        format!("total static sessions: {}", count(&|s| s.data.is(STATIC))),
-        format!("total tcp sessions: {}", count(&of(Protocol::TCP))),
-        format!("   total tcp established sessions: {}", count(&|s| s.class() == ESTABLISHED)),
-        format!("   total tcp transitory sessions: {}", count(&|s| s.class() == TRANSITORY)),
-        format!("total udp sessions: {}", count(&of(Protocol::UDP))),
-        format!("total icmp sessions: {}", count(&|s| s.class() == ICMP)),
-    ])
+/// Sessions of one class: all, those that are over, and when the one that was silent longest ends.
+#[derive(Clone, Copy, Default)]
+struct Class {
+    total: usize,
+    over: usize,
+    ends: Option<f64>,
 }
 
-fn flow(f: &Flow4) -> String {
-    let addr = |addr: [u8; 4]| Ipv4Addr::from(addr);
-    let proto = match f.protocol() {
-        Protocol::TCP => "TCP".to_owned(),
-        Protocol::UDP => "UDP".to_owned(),
-        Protocol::ICMP => "ICMP".to_owned(),
-        Protocol(number) => number.to_string(),
+impl Class {
+    fn line(self, name: &str) -> String {
+        format!("{name}: {} (timed out: {})", self.total, self.over)
+    }
+    fn and(self, other: Self) -> Self {
+        let (total, over) = (self.total + other.total, self.over + other.over);
+        Self { total, over, ends: None }
+    }
+}
+
+/// Classes: established, transitory, UDP, ICMP, others.
+type Classes = [Class; 5];
+
+fn summary(router: &Router) -> Gather<(), Result<Output, CliError>> {
+    let (now, timeouts) = (router.now(), Nat::known(router).timeouts);
+    let classes = Rc::new(Cell::new(Classes::default()));
+    let to = Rc::clone(&classes);
+    let slices = slices::map(Nat::slices(router, |_| true), move |_, (_, s)| {
+        let place = match s.forward.protocol() {
+            Protocol::TCP if s.class() == ESTABLISHED => 0,
+            Protocol::TCP => 1,
+            Protocol::UDP => 2,
+            Protocol::ICMP => 3,
+            _ => 4,
+        };
+        let mut all = to.get();
+        let (class, ends) = (&mut all[place], s.heard() + f64::from(timeouts.of(&s)));
+        class.total += 1;
+        class.over += usize::from(ends < now);
+        class.ends = Some(class.ends.map_or(ends, |first| first.min(ends)));
+        to.set(all);
+    });
+    Gather::all(slices, move |router, done| {
+        done.map_err(|_| Error::NoAnswer)?;
+        Ok(Output::list(summary_of(router, classes.get(), now)))
+    })
+}
+
+fn summary_of(router: &Router, classes: Classes, now: f64) -> Vec<String> {
+    let settings = Nat::known(router);
+    let fib = |vrf: u32| router.fib.table::<Ip4>(vrf).map_or(0, |table| table.0);
+    let limit =
+        |(vrf, most): (u32, u32)| format!("max translations per thread: {most} fib {}", fib(vrf));
+    let all = Nat::is_enabled(router).then_some((settings.inside_vrf, settings.sessions));
+    let others = settings.more.limits.iter().map(|(vrf, most)| (*vrf, *most));
+    let others = others.filter(|(vrf, _)| *vrf != settings.inside_vrf);
+    let own = settings.more.limits.get(&settings.inside_vrf).copied();
+    let all = all.map(|(vrf, most)| (vrf, own.unwrap_or(most)));
+    let mut lines: Vec<_> = all.into_iter().chain(others).map(limit).collect();
+    let names = ["established tcp", "transitory tcp", "udp", "icmp", "unknown protocol"];
+    for (name, class) in names.iter().zip(&classes) {
+        lines.extend(class.ends.map(|ends| {
+            format!("{name} LRU min session timeout {} (now {})", ends as u64, now as u64)
+        }));
+    }
+    let [established, transitory, udp, icmp, others] = classes;
+    let tcp = established.and(transitory);
+    let each = [udp, icmp, others].iter().fold(tcp, |sum, class| sum.and(*class));
+    lines.push(each.line("total sessions"));
+    lines.extend(["tcp sessions:".to_owned(), tcp.line("    total")]);
+    lines.extend([established.line("        established"), transitory.line("        transitory")]);
+    for (name, class) in [("udp", udp), ("icmp", icmp), ("other", others)] {
+        lines.extend([format!("{name} sessions:"), class.line("    total")]);
+    }
+    lines
+}
+
+/// Upper-case name of a protocol.
+fn name(protocol: Protocol) -> String {
+    protocol.to_string()
+}
+
+/// A flow that is matched.
+fn matched(f: &Flow4, fib: u16) -> String {
+    let (src, dst) = (Ipv4Addr::from(f.src), Ipv4Addr::from(f.dst));
+    let (sport, dport, proto) = (f.src_port, f.dst_port, name(f.protocol()));
+    format!("saddr {src} sport {sport} daddr {dst} dport {dport} proto {proto} fib_idx {fib}")
+}
+
+/// Fields that packets get; the source port only where `sets_sport`.
+fn rewritten(f: &Flow4, fib: u16, sets_sport: bool) -> String {
+    let (src, dst) = (Ipv4Addr::from(f.src), Ipv4Addr::from(f.dst));
+    let ends = match f.protocol() {
+        Protocol::TCP | Protocol::UDP => {
+            let sport = if sets_sport { format!(" sport {}", f.src_port) } else { String::new() };
+            format!("saddr {src}{sport} daddr {dst} dport {}", f.dst_port)
+        }
+        Protocol::ICMP => format!("saddr {src} daddr {dst} icmp-id {}", f.src_port),
+        _ => format!("saddr {src} daddr {dst}"),
     };
-    let (src, dst) = (addr(f.src), addr(f.dst));
-    format!("saddr {src} sport {} daddr {dst} dport {} proto {proto}", f.src_port, f.dst_port)
+    format!("{ends} txfib {fib} ")
 }
 
-fn sessions(router: &mut Router, show: &Sessions) -> Result<Vec<String>, Error> {
-    let Sessions([inside, outside]) = *show;
-    let is_meant = move |s: &NatSession| inside.is_met(&s.forward) && outside.is_met(&s.reverse);
-    let all = Nat::list_sessions(router, is_meant)?;
-    let mut lines = vec!["NAT44 ED sessions:".to_owned()];
-    let now = router.now();
-    let threads = all.iter().map(|(thread, _)| *thread).max().map_or(0, |last| last + 1);
-    for thread in 0..threads {
-        let own: Vec<_> = all.iter().filter(|(of, _)| *of == thread).collect();
-        lines.push(format!("-------- thread {thread}: {} sessions --------", own.len()));
-        for (_, s) in own {
-            let Data { in_fib, out_fib, tcp, .. } = s.data;
-            lines.push(format!(
-                "    i2o flow: match: {} fib_idx {in_fib} rewrite: {}",
-                flow(&s.forward),
-                flow(&s.reverse.reversed())
-            ));
-            lines.push(format!(
-                "    o2i flow: match: {} fib_idx {out_fib} rewrite: {}",
-                flow(&s.reverse),
-                flow(&s.forward.reversed())
-            ));
-            let kind = if s.data.is(STATIC) { "static" } else { "dynamic" };
-            let twice = if s.data.is(TWICE) { " twice-nat" } else { "" };
-            let state = match s.forward.protocol() {
-                Protocol::TCP => format!(" {}", tcp.name()),
-                _ => String::new(),
-            };
-            lines.push(format!(
-                "       {kind}{twice}{state}, last heard {:.2}s ago, total pkts {}, total bytes {}",
-                now - s.heard(),
-                s.packets,
-                s.bytes
+/// An end of a session's host: `10.0.0.1 proto UDP port 53 fib 0`.
+fn host(addr: [u8; 4], port: u16, protocol: Protocol, fib: u16) -> String {
+    let addr = Ipv4Addr::from(addr);
+    match protocol {
+        Protocol::TCP | Protocol::UDP | Protocol::ICMP => {
+            format!("{addr} proto {} port {port} fib {fib}", name(protocol))
+        }
+        Protocol(number) => format!("{addr} proto {number} fib {fib}"),
+    }
+}
+
+/// A session, in lines.
+fn lines(s: &NatSession, index: usize, timeout: u32, now: f64) -> Vec<String> {
+    let Data { in_fib, out_fib, .. } = s.data;
+    let (f, r) = (&s.forward, &s.reverse);
+    let far = |addr: [u8; 4], port: u16| format!("{}:{port}", Ipv4Addr::from(addr));
+    let (outer, inner) = (far(r.src, r.src_port), far(f.dst, f.dst_port));
+    let is_twice = s.data.is(TWICE);
+    let far = match is_twice {
+        true => format!("external host o2i {outer} i2o {inner}"),
+        false => format!("external host {inner}"),
+    };
+    let left = s.heard() + f64::from(timeout) - now;
+    let kind = if s.data.is(STATIC) { "static" } else { "dynamic" };
+    let protocol = f.protocol();
+    let mut lines = vec![
+        format!("    i2o {}", host(f.src, f.src_port, protocol, in_fib)),
+        format!("    o2i {}", host(r.dst, r.dst_port, protocol, out_fib)),
+        format!("       {far}"),
+        format!(
+            "       i2o flow: match: {} rewrite: {}",
+            matched(f, in_fib),
+            rewritten(&r.reversed(), out_fib, true)
+        ),
+        format!(
+            "       o2i flow: match: {} rewrite: {}",
+            matched(r, out_fib),
+            rewritten(&f.reversed(), in_fib, is_twice)
+        ),
+        format!("       index {index}"),
+        format!("       last heard {:.2}", s.heard()),
+        format!("       timeout in {:.2}", left.max(0.0)),
+        format!("       total pkts {}, total bytes {}", s.packets, s.bytes),
+    ];
+    let twice = if is_twice { "\n       twice-nat" } else { "" };
+    lines.push(format!("       {kind} translation{twice}\n\n"));
+    lines
+}
+
+/// Sessions of a thread: all, those that are meant, and those of them that are shown.
+#[derive(Default)]
+struct Counted {
+    total: usize,
+    meant: usize,
+    shown: Vec<(usize, NatSession)>,
+}
+
+fn sessions(router: &Router, show: &Sessions) -> Gather<(), Result<Output, CliError>> {
+    let filters = show.0;
+    let threads = Rc::new(RefCell::new(BTreeMap::<usize, Counted>::new()));
+    let (to, mut shown) = (Rc::clone(&threads), 0);
+    let slices = slices::map(Nat::slices(router, |_| true), move |_, (thread, s)| {
+        let mut threads = to.borrow_mut();
+        let own = threads.entry(thread).or_default();
+        own.total += 1;
+        let [inside, outside] = &filters;
+        if inside.is_met(&s.forward) && outside.is_met(&s.reverse) {
+            own.meant += 1;
+            if shown < LISTED {
+                shown += 1;
+                own.shown.push((own.total - 1, s));
+            }
+        }
+    });
+    Gather::all(slices, move |router, done| {
+        done.map_err(|_| Error::NoAnswer)?;
+        let is_filtered = filters != [Filter::default(); 2];
+        Ok(Output::list(listed(router, &threads.borrow(), is_filtered)))
+    })
+}
+
+fn listed(router: &Router, threads: &BTreeMap<usize, Counted>, is_filtered: bool) -> Vec<String> {
+    let mut all = vec!["NAT44 ED sessions:".to_owned()];
+    let (now, timeouts) = (router.now(), Nat::known(router).timeouts);
+    let none = Counted::default();
+    for thread in router.engine.data_threads() {
+        let Counted { total, meant, shown } = threads.get(&thread).unwrap_or(&none);
+        all.push(thread_head(router, thread, *total));
+        for (index, s) in shown {
+            all.extend(lines(s, *index, timeouts.of(s), now));
+        }
+        let filtered = total - meant;
+        if is_filtered {
+            all.push(format!(
+                "Showed: {meant}, Filtered: {filtered} of total {total} sessions of thread {thread}"
             ));
         }
+        if meant > &shown.len() {
+            all.push(format!("the first {} of {meant} sessions", shown.len()));
+        }
     }
-    Ok(lines)
+    all
 }

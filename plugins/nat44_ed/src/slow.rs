@@ -149,17 +149,15 @@ impl Asking<'_> {
         let from = from.and_then(|n| self.config.mappings.at(n).map(|(m, _)| m));
         let from = from.filter(|m| !m.is_out2in_only);
         let passes = self.config.is_forwarding && traffic != Traffic::Output;
-        if from.is_none() && passes && has_ports(flow.protocol()) {
+        // A host inside is reached by its address outside with forwarding, too.
+        if from.is_none() && passes && has_ports(flow.protocol()) && !leads_in() {
             return Ok(Verdict::AsItIs);
         }
         let unless_forwarding = |fault| match fault {
             Fault::IcmpType if passes => Ok(Verdict::AsItIs),
             fault => Err(fault),
         };
-        // From inside a query begins a session, no reply (RFC 5508 section 3.1).
-        let is_reply = seen.kind == Kind::Echo(true);
-        let begins = if is_reply { Err(Fault::IcmpType) } else { self.begins(seen) };
-        if let Err(fault) = begins {
+        if let Err(fault) = self.begins(seen) {
             return unless_forwarding(fault);
         }
         let mut flags = if from.is_some() { STATIC } else { 0 };

@@ -5,7 +5,7 @@ use net::prelude::*;
 use translation::mapping::Mappings;
 use translation::outside::Outside;
 use translation::pool::offers;
-use translation::session::{NatSession, NatTable};
+use translation::session::{self, NatSession, NatTable};
 use translation::state::Kind;
 
 use crate::config::Config;
@@ -39,6 +39,7 @@ impl Kind for EndpointDependent {
     type Config = Config;
     type Core = Core;
     const SESSIONS: u32 = 63 * 1024;
+    const FRAME_QUEUE: u32 = 8192;
     const NAME: &'static str = "nat44-ed";
     const HAS_FAR_END: bool = true;
 
@@ -71,6 +72,10 @@ impl Kind for EndpointDependent {
     fn outside(config: &Config) -> Outside {
         let pool = config.pool.iter().map(|offer| offer.addr);
         Outside::of(pool, &config.twice, &config.mappings)
+    }
+    fn reset(core: &Core) {
+        let counters = core.counters.iter().flatten().flatten();
+        session::zero(counters.chain([&core.total, &core.hairpinning]));
     }
     fn ended(core: &Core, _: usize, gone: &NatSession) {
         core.ended(gone);

@@ -3,17 +3,20 @@
 use nat_log::{Level, Translator};
 use net::prelude::*;
 use translation::mapping::{Local, Mapping};
-use translation::messages::{ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields};
+use translation::messages::{
+    ANY, IdentityFields, SessionHost, SessionTraffic, StaticFields, buckets,
+};
 use translation::numbers::NatLogLevel;
 use translation::ports::PortSet;
 use translation::requests::SessionName;
+use translation::role::Side;
 use translation::session::{NatSession, STATIC, Timeouts};
 
 use crate::messages::Nat44EiConfigFlags as Flags;
 use crate::messages::*;
 use crate::requests;
 use crate::session_messages::*;
-use crate::state::{More, Nat, Role, Settings};
+use crate::state::{Error, More, Nat, Role, Settings};
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
@@ -44,8 +47,15 @@ pub(super) fn register(api: &mut Api<Router>) {
         .call(|router, m: Nat44EiSetMssClamping| {
             Ok(Nat::set_mss(router, m.enable.then_some(m.mss_value))?)
         })
+        .call(|router, m: Nat44EiSetFqOptions| {
+            Ok(Nat::frame_queue(router, Some(m.frame_queue_nelts)).map(drop)?)
+        })
+        .call(|router: &mut Router, _: Nat44EiShowFqOptions| {
+            let frame_queue_nelts = Nat::frame_queue(router, None)?;
+            Ok(Nat44EiShowFqOptionsReply { frame_queue_nelts })
+        })
         .call(|router, _: Nat44EiGetMssClamping| {
-            let mss = Nat::settings(router)?.mss;
+            let mss = Nat::known(router).mss;
             let mss_value = mss.unwrap_or(0);
             Ok(Nat44EiGetMssClampingReply { mss_value, enable: mss.is_some() })
         })
@@ -80,8 +90,8 @@ fn running(router: &mut Router) -> Result<Nat44EiShowRunningConfigReply, Retval>
         users: s.more.users,
         sessions: s.sessions,
         user_sessions: s.more.user_sessions,
-        user_buckets: 0,
-        translation_buckets: 0,
+        user_buckets: buckets(s.more.users),
+        translation_buckets: buckets(s.sessions),
         forwarding_enabled: s.is_forwarding,
         ipfix_logging_enabled: nat_log::exported(router).is_some(),
         timeouts: s.timeouts.into(),
@@ -110,7 +120,7 @@ fn register_ports(api: &mut Api<Router>) {
                 start_port: 0,
                 end_port: 0,
             };
-            Ok(match Nat::settings(router)?.more.ports {
+            Ok(match Nat::known(router).more.ports {
                 PortSet::All => none,
                 PortSet::Psid { offset: psid_offset, len: psid_length, psid } => {
                     let alg = 1;
@@ -131,14 +141,14 @@ fn register_ports(api: &mut Api<Router>) {
 
 fn register_interfaces(api: &mut Api<Router>) {
     let set_output = |router: &mut Router, interface, is_add| {
-        Nat::set_interface(router, interface, |r| &mut r.is_output, is_add)
+        Nat::set_interface(router, interface, Side::Output, is_add)
     };
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiInterfaceAddDelFeature| {
             let (interface, is_add) = (m.sw_if_index, m.is_add);
             Ok(match m.flags.contains(Flags::IF_INSIDE) {
-                true => Nat::set_interface(router, interface, |r| &mut r.is_inside, is_add),
-                false => Nat::set_interface(router, interface, |r| &mut r.is_outside, is_add),
+                true => Nat::set_interface(router, interface, Side::Inside, is_add),
+                false => Nat::set_interface(router, interface, Side::Outside, is_add),
             }?)
         })
         .dump(|router, _: Nat44EiInterfaceDump| {
@@ -154,9 +164,7 @@ fn register_interfaces(api: &mut Api<Router>) {
         .call(move |router, m: Nat44EiInterfaceAddDelOutputFeature| {
             // Hosts are known by their addresses: what is inside needs nothing.
             match m.flags.contains(Flags::IF_INSIDE) {
-                true => {
-                    Ok(Nat::set_interface(router, m.sw_if_index, |r| &mut r.is_inside, m.is_add)?)
-                }
+                true => Ok(Nat::set_interface(router, m.sw_if_index, Side::Inside, m.is_add)?),
                 false => Ok(set_output(router, m.sw_if_index, m.is_add)?),
             }
         })
@@ -198,7 +206,7 @@ fn register_addresses(api: &mut Api<Router>) {
         .call(|router, m: Nat44EiAddDelAddressRange| {
             let range = [m.first_ip_address, m.last_ip_address];
             let vrf = Some(m.vrf_id).filter(|vrf| *vrf != ANY);
-            Ok(Nat::set_addresses(router, range, vrf, false, m.is_add)?)
+            Ok(requests::set_addresses(router, range, vrf, m.is_add)?)
         })
         .dump(|router, _: Nat44EiAddressDump| {
             let all = Nat::known(router).pool.all(router);
@@ -268,7 +276,7 @@ impl From<Nat44EiUserSessionV2Details> for Nat44EiUserSessionDetails {
 
 fn register_sessions(api: &mut Api<Router>) {
     api.plugin("nat44_ei", "1.1.1")
-        .call(|router: &mut Router, m: Nat44EiDelSession| {
+        .task(|router: &mut Router, _, m: Nat44EiDelSession| {
             let name = SessionName {
                 far: None,
                 is_inside: m.flags.contains(Flags::IF_INSIDE),
@@ -276,21 +284,25 @@ fn register_sessions(api: &mut Api<Router>) {
                 protocol: Protocol(m.protocol),
                 vrf: m.vrf_id,
             };
-            Ok(Nat::remove_session(router, name)?)
+            Ok(Nat::remove_session(router, name, |done| Ok(done?))?)
         })
-        .call(|router, m: Nat44EiDelUser| {
+        .task(|router, _, m: Nat44EiDelUser| {
             let table = TableIndex(m.fib_index.try_into().unwrap_or(u16::MAX));
-            Ok(requests::remove_user(router, m.ip_address, table)?)
+            requests::remove_user(router, m.ip_address, table, |done| match done {
+                // A host without sessions has a number of its own in the original.
+                Err(Error::Unknown) => Err(Retval(1)),
+                done => Ok(done?),
+            })
+            .map_err(Retval::from)
         })
-        .dump(|router, _: Nat44EiUserDump| {
-            Nat::users(router).map(|user| Nat44EiUserDetails { user }).collect()
+        .dump_some(|router, _: Nat44EiUserDump| {
+            Nat::users(router, |user| Nat44EiUserDetails { user })
         })
-        .dump(|router, m: Nat44EiUserSessionDump| {
-            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
-            all.iter().map(|s| details(router, s).into()).collect()
+        .dump_some(|router, m: Nat44EiUserSessionDump| {
+            let row = |router: &Router, s: &NatSession| details(router, s).into();
+            Nat::sessions_of(router, m.ip_address, m.vrf_id, row)
         })
-        .dump(|router, m: Nat44EiUserSessionV2Dump| {
-            let all = Nat::sessions_of(router, m.ip_address, m.vrf_id);
-            all.iter().map(|s| details(router, s)).collect()
+        .dump_some(|router, m: Nat44EiUserSessionV2Dump| {
+            Nat::sessions_of(router, m.ip_address, m.vrf_id, details)
         });
 }

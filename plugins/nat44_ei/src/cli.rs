@@ -99,9 +99,9 @@ impl Command for SetPorts {
             }
             PortSet::Psid { offset, len, psid }
         } else if args.keyword("port-range") {
-            let first = args.value("the first port")?;
-            args.keyword("-");
-            PortSet::Range { first, last: args.value("the last port")? }
+            let (first, last) = args.range("a port")?;
+            let last = last.map_or_else(|| args.value("the last port"), Ok)?;
+            PortSet::Range { first, last }
         } else {
             return Err(args.unknown());
         };
@@ -184,7 +184,7 @@ impl Commands for EndpointIndependent {
         "[static-mapping-only] [connection-tracking] [out2in-dpo] ",
         "[inside-vrf <table>] [outside-vrf <table>] [user-sessions <count:0-4294967295>]"
     );
-    const OUTPUT: &'static str = "output-feature out";
+    const SPELL: fn(Protocol) -> String = |protocol| words::word(protocol).to_owned();
 
     fn option(more: &mut More, args: &mut Args<'_>) -> Result<bool, CliError> {
         if args.keyword("users") {
@@ -208,7 +208,7 @@ impl Commands for EndpointIndependent {
 pub(super) fn register(cli: &mut Cli<Router>) {
     commands::register::<EndpointIndependent>(cli);
     cli.command(|router: &mut Router, add: AddAddress| {
-        Ok(Nat::set_addresses(router, add.addresses.0, add.tenant_vrf, false, !add.del)?)
+        Ok(requests::set_addresses(router, add.addresses.0, add.tenant_vrf, !add.del)?)
     });
     cli.command(|router: &mut Router, add: AddInterfaceAddress| {
         Ok(Nat::set_interface_address(router, add.interface, false, !add.del)?)
@@ -216,8 +216,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, m: AddMapping<false>| m.0.carry_out(router));
     cli.command(|router: &mut Router, m: AddMapping<true>| m.0.carry_out(router));
     cli.command(|router: &mut Router, set: SetPorts| Ok(requests::set_ports(router, set.0)?));
-    cli.command(|router: &mut Router, del: DelUser| {
-        Ok(requests::remove_user(router, del.host, TableIndex(del.fib))?)
+    cli.task(|router: &mut Router, del: DelUser| {
+        let answer = |done: Result<(), _>| Ok(done.map(|()| Output::none())?);
+        Ok(Box::new(requests::remove_user(router, del.host, TableIndex(del.fib), answer)?) as _)
     });
     cli.command(|router: &mut Router, set: SetWorkers| Ok(Nat::set_workers(router, &set.workers)?));
     cli.command(|router: &mut Router, set: SetLevel| {

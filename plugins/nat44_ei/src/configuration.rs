@@ -21,7 +21,7 @@ const UNDO: &[(&str, &str)] = &[
 ];
 
 /// The words for a set of ports.
-pub fn words(ports: PortSet) -> String {
+fn words(ports: PortSet) -> String {
     match ports {
         PortSet::All => "default".to_owned(),
         PortSet::Psid { offset, len, psid } => {

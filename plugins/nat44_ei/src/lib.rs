@@ -138,8 +138,16 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     role::attach::<Nat>(router, alone, over);
     let workers = Workers::default();
     router.restore_before_errors(translation::restore::of_sessions(sessions.reader()));
-    Nat { settings: None, config, sessions, core, workers, received: Received::new() }
-        .start(router, PROCESS);
+    Nat {
+        settings: None,
+        config,
+        sessions,
+        core,
+        workers,
+        received: Received::new(),
+        frame_queue: 0,
+    }
+    .start(router, PROCESS);
     router.on_threads.push(EndpointIndependent::go_over);
     ha::register(parts.router, &mut parts.cli, &mut parts.api)?;
     cli::register(&mut parts.cli);

@@ -6,6 +6,9 @@ use translation::session::{BYPASS, NatSession};
 
 use crate::ha::Teller;
 
+/// A far end: address and port.
+pub type FarEnd = ([u8; 4], u16);
+
 /// A node's access to the log.
 #[derive(Clone)]
 pub struct Log {
@@ -19,11 +22,11 @@ impl Log {
     pub fn new(router: &mut Router) -> Self {
         Self { log: nat_log::Log::of(router, Translator::Nat44Ei), standby: Teller::new(router) }
     }
-    /// A session has come, or gone.
-    pub fn session(&mut self, is_new: bool, session: &NatSession, epoch: Epoch<'_>) {
+    /// A session has come with a packet of a far end, or gone.
+    pub fn session(&mut self, from: Option<FarEnd>, session: &NatSession, epoch: Epoch<'_>) {
         if !session.data.is(BYPASS) {
-            self.log.send(epoch, || of_session(is_new, session));
-            self.standby.session(is_new, session, epoch);
+            self.log.send(epoch, || of_session(from.is_some(), session));
+            self.standby.session(from, session, epoch);
         }
     }
 }

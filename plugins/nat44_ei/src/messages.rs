@@ -191,6 +191,28 @@ pub struct Nat44EiGetMssClampingReply {
     pub enable: bool,
 }
 
+/// Set the frame queue size, while NAT is disabled.
+#[derive(Message)]
+#[option("in_progress")]
+pub struct Nat44EiSetFqOptions {
+    /// elements, a power of two
+    pub frame_queue_nelts: u32,
+}
+
+/// Get the frame queue size.
+#[derive(Message)]
+#[reply(Nat44EiShowFqOptionsReply)]
+#[option("in_progress")]
+pub struct Nat44EiShowFqOptions {}
+
+/// Frame queue size.
+#[derive(Message)]
+#[option("in_progress")]
+pub struct Nat44EiShowFqOptionsReply {
+    /// elements
+    pub frame_queue_nelts: u32,
+}
+
 /// Add or delete addresses of the pool.
 #[derive(Message)]
 #[option("in_progress")]

@@ -407,7 +407,7 @@ fn translate(
     direction: Direction,
     seen: &Seen<[u8; 4]>,
 ) -> Option<()> {
-    let bytes = p.total_len() - l3.min(p.total_len());
+    let bytes = p.total_len();
     let new = pass(work.table, at, direction, seen, bytes, work.now)?;
     rewrite(p, l3, seen, &new.flow, direction)?;
     let fib = match direction {

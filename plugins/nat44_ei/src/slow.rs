@@ -15,7 +15,7 @@ use translation::users::{Counts, began, count_of, oldest};
 use translation::{FIRST_PORT, leaves_over};
 
 use crate::core::{Config, Core, affinity_of_end, affinity_of_host, host_of};
-use crate::log::Log;
+use crate::log::{FarEnd, Log};
 use crate::node::Traffic;
 
 /// Where clients of DHCP listen.
@@ -182,7 +182,9 @@ impl Work<'_> {
             None => traffic == Traffic::Output && has_outside(),
         };
         let passes = self.config.is_forwarding && traffic == Traffic::In2Out;
-        if is_done || from.is_none() && passes && has_ports(protocol) {
+        // A host inside is reached by its address outside with forwarding, too.
+        let is_bare = || from.is_none() && self.config.mapping_of(&flow).is_none();
+        if is_done || passes && has_ports(protocol) && is_bare() {
             return Ok(Verdict::AsItIs);
         }
         if matches!(seen.kind, Kind::Icmp | Kind::Error(_)) {
@@ -201,8 +203,9 @@ impl Work<'_> {
             }
         };
         let flags = if from.is_some() { STATIC } else { 0 };
+        let far = (flow.dst, flow.dst_port);
         let at =
-            self.insert(from_host(host, protocol, fib), reverse, Data::new(fib, fib, flags))?;
+            self.insert(from_host(host, protocol, fib), reverse, Data::new(fib, fib, flags), far)?;
         Ok(Verdict::Of(at))
     }
     fn inward(
@@ -228,7 +231,8 @@ impl Work<'_> {
         let port = if mapping.is_of_address() { flow.dst_port } else { local.port };
         let forward = from_host((local.addr.octets(), port), protocol, in_fib);
         let reverse = outside_end((flow.dst, flow.dst_port), protocol);
-        let at = self.insert(forward, reverse, Data::new(in_fib, in_fib, STATIC))?;
+        let far = (flow.src, flow.src_port);
+        let at = self.insert(forward, reverse, Data::new(in_fib, in_fib, STATIC), far)?;
         Ok(Verdict::Of(at))
     }
     /// A packet to an unused outside end.
@@ -275,7 +279,8 @@ impl Work<'_> {
         }
         let data = Data::new(fib, fib, BYPASS);
         // Without room nothing is noted.
-        self.insert(forward, outside_end(host, protocol), data).map_or(Verdict::AsItIs, Verdict::Of)
+        let found = self.insert(forward, outside_end(host, protocol), data, ([0; 4], 0));
+        found.map_or(Verdict::AsItIs, Verdict::Of)
     }
     /// Makes room for a session of a host that comes and goes: the oldest of its own goes when it
     /// has as many as it may have.
@@ -353,6 +358,7 @@ impl Work<'_> {
         forward: Flow4,
         reverse: Flow4,
         mut data: Data,
+        far: FarEnd,
     ) -> Result<SessionIndex, Fault> {
         data.flags |= ANY_FAR_END;
         // A mapping takes the place of a session that comes and goes; what is over gives way.
@@ -363,7 +369,7 @@ impl Work<'_> {
         let (core, users, log, epoch) = (self.core, &mut *self.users, &mut *self.log, self.epoch);
         let gone = |_, s: &NatSession| {
             core.ended(users, s);
-            log.session(false, s, epoch);
+            log.session(None, s, epoch);
         };
         let at = self.table.insert(new, self.now, gone).map_err(|refused| match refused {
             Refused::Clash => Fault::NoTranslation,
@@ -375,7 +381,7 @@ impl Work<'_> {
         }
         let at = at?;
         if let Some(session) = self.table.with_counts(at) {
-            self.log.session(true, &session, self.epoch);
+            self.log.session(Some(far), &session, self.epoch);
         }
         let host = (data.in_fib, forward.src);
         began(self.users, host, data.is(STATIC));
@@ -387,7 +393,7 @@ impl Work<'_> {
     fn end(&mut self, at: SessionIndex) {
         if let Some(gone) = self.table.remove(at) {
             self.core.ended(self.users, &gone);
-            self.log.session(false, &gone, self.epoch);
+            self.log.session(None, &gone, self.epoch);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use nat_log::Translator;
 use net::prelude::*;
-use translation::mapping::Mappings;
+use translation::mapping::{Mapping, Mappings};
 use translation::outside::Outside;
 use translation::pool::offers;
 use translation::ports::PortSet;
-use translation::session::{BYPASS, NatSession, NatTable};
+use translation::session::{self, BYPASS, NatSession, NatTable};
 use translation::state::Kind;
 
 use crate::core::{Config, Core};
@@ -51,8 +51,10 @@ impl Kind for EndpointIndependent {
     type Config = Config;
     type Core = Core;
     const SESSIONS: u32 = 10 * 1024;
+    const FRAME_QUEUE: u32 = 4096;
     const NAME: &'static str = "nat44-ei";
     const HAS_FAR_END: bool = false;
+    const DISABLED: Error = Error::NotEnabled;
 
     fn begin(router: &mut Router, settings: &mut Settings) -> Result<(), Error> {
         let more = &mut settings.more;
@@ -105,8 +107,23 @@ impl Kind for EndpointIndependent {
             workers: router.own::<Nat>().workers.clone(),
         }
     }
+    /// The port of a mapping outside is one of the pool's, unless there are only mappings.
+    fn check_mapping(router: &Router, mapping: &Mapping) -> Result<(), Error> {
+        let settings = Nat::settings(router)?;
+        let is_bound = !mapping.is_of_address() && mapping.interface.is_none();
+        let pool = || settings.pool.all(router).into_iter();
+        let is_missing = is_bound && !pool().any(|address| address.addr == mapping.external);
+        if is_missing && !settings.more.is_static_only {
+            return Err(Error::NotOfPool);
+        }
+        Ok(())
+    }
     fn outside(config: &Config) -> Outside {
         Outside::of(config.pool.iter().map(|offer| offer.addr), &[], &config.mappings)
+    }
+    fn reset(core: &Core) {
+        let counters = core.counters.iter().flatten().flatten();
+        session::zero(counters.chain(&core.totals).chain([&core.hairpinning]));
     }
     fn ended(core: &Core, thread: usize, gone: &NatSession) {
         core.ended_on(thread, gone);

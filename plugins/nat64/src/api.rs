@@ -2,6 +2,7 @@
 
 use control::api::types::Ip6Prefix as Field;
 use net::prelude::*;
+use sessions::slices;
 use translation::numbers::NatConfigFlags;
 use translation::session::Timeouts;
 
@@ -96,8 +97,8 @@ fn register_sessions(api: &mut Api<Router>) {
             };
             Ok(requests::set_static(router, new, m.is_add)?)
         })
-        .dump(|router, m: Nat64BibDump| {
-            let row = |Bound { ends, is_static, sessions }: Bound| Nat64BibDetails {
+        .dump_some(|router, m: Nat64BibDump| {
+            let row = |_: &Router, Bound { ends, is_static, sessions }: Bound| Nat64BibDetails {
                 i_addr: ends.host,
                 o_addr: ends.outside,
                 i_port: ends.port,
@@ -107,12 +108,10 @@ fn register_sessions(api: &mut Api<Router>) {
                 flags: NatConfigFlags::NONE.with(NatConfigFlags::STATIC, is_static),
                 ses_num: sessions,
             };
-            let all = bindings(router, wanted(m.proto)).unwrap_or_default();
-            all.into_iter().map(row).collect()
+            slices::rows(slices::map(bindings(router, wanted(m.proto)), row))
         })
-        .dump(|router, m: Nat64StDump| {
-            let all = sessions(router, wanted(m.proto)).unwrap_or_default();
-            let row = |s: show::Row| Nat64StDetails {
+        .dump_some(|router, m: Nat64StDump| {
+            let row = |router: &Router, s: show::Row| Nat64StDetails {
                 il_addr: s.forward.src.into(),
                 ol_addr: s.reverse.dst.into(),
                 il_port: s.forward.src_port,
@@ -123,7 +122,7 @@ fn register_sessions(api: &mut Api<Router>) {
                 vrf_id: vrf_of(router, s.data.in_fib),
                 proto: s.reverse.protocol().0,
             };
-            all.into_iter().map(row).collect()
+            slices::rows(slices::map(sessions(router, wanted(m.proto)), row))
         });
 }
 

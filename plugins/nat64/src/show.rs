@@ -1,7 +1,8 @@
 //! `show nat64 …`.
 
-use control::cli::Error as CliError;
+use control::cli::{Error as CliError, Task};
 use net::prelude::*;
+use sessions::slices::{self, Gather, Slices};
 
 use crate::api::vrf_of;
 use crate::config::Static;
@@ -28,6 +29,14 @@ impl Which {
             Self::All => true,
             Self::Only(only) => only == protocol,
             Self::Unknown => !has_ports(protocol),
+        }
+    }
+    /// The word in front of what is listed.
+    fn word(self) -> String {
+        match self {
+            Self::All => String::new(),
+            Self::Only(protocol) => format!("{} ", name(protocol)),
+            Self::Unknown => "unknown ".to_owned(),
         }
     }
     fn parse(args: &mut Args<'_>) -> Result<Self, CliError> {
@@ -58,40 +67,51 @@ fn known(router: &Router) -> Settings {
     settings(router).cloned().unwrap_or_default()
 }
 
-/// Sessions.
-pub fn sessions(router: &mut Router, which: Which) -> Result<Vec<Row>, Error> {
-    state::list_sessions(router, move |s| which.has(s.reverse.protocol()))
+/// Sessions, in slices.
+pub fn sessions(router: &Router, which: Which) -> Slices<Row> {
+    state::slices(router, move |s| which.has(s.reverse.protocol()))
 }
 
-/// Bindings: first those that stay.
-pub fn bindings(router: &mut Router, which: Which) -> Result<Vec<Bound>, Error> {
-    let statics = known(router).statics;
-    let mut counts = HashMap::<_, u32>::new();
-    for s in sessions(router, which)? {
-        let end = (s.reverse.dst, s.reverse.dst_port, s.reverse.protocol());
-        *counts.entry(end).or_default() += 1;
-    }
-    let count = |s: &Static| {
-        let end = (s.outside.octets(), s.outside_port, s.protocol);
-        counts.get(&end).copied().unwrap_or(0)
+/// Bindings, in slices: first those that stay.
+pub fn bindings(router: &Router, which: Which) -> Slices<Bound> {
+    let statics: Vec<_> =
+        known(router).statics.into_iter().filter(|s| which.has(s.protocol)).collect();
+    let end = |s: &Static| (s.outside.octets(), s.outside_port, s.protocol);
+    let mut counts: HashMap<_, u32> = statics.iter().map(|s| (end(s), 0)).collect();
+    // Only those of static bindings are counted here.
+    let mut of_statics = match statics.is_empty() {
+        true => slices::nothing(),
+        false => sessions(router, which),
     };
-    let of_statics = statics.into_iter().filter(|s| which.has(s.protocol));
-    let mut all: Vec<_> =
-        of_statics.map(|ends| Bound { ends, is_static: true, sessions: count(&ends) }).collect();
-    for b in state::list_bindings(router)? {
-        let ends = Static {
+    let mut statics = Some(statics);
+    let fixed: Slices<Bound> = Box::new(move |router| {
+        if let Some(found) = of_statics(router)? {
+            for s in found {
+                let end = (s.reverse.dst, s.reverse.dst_port, s.reverse.protocol());
+                counts.entry(end).and_modify(|count| *count += 1);
+            }
+            return Ok(Some(Vec::new()));
+        }
+        let bound = |ends: Static| Bound { ends, is_static: true, sessions: counts[&end(&ends)] };
+        Ok(statics.take().map(|all| all.into_iter().map(bound).collect()))
+    });
+    let learned = slices::map(state::bindings(router), |router: &Router, b| Bound {
+        ends: Static {
             host: b.forward.src.into(),
             port: b.forward.src_port,
             outside: b.reverse.dst.into(),
             outside_port: b.reverse.dst_port,
             protocol: b.reverse.protocol(),
             vrf: vrf_of(router, b.forward.scope as u16),
-        };
-        if which.has(ends.protocol) {
-            all.push(Bound { ends, is_static: false, sessions: b.data });
-        }
-    }
-    Ok(all)
+        },
+        is_static: false,
+        sessions: b.data,
+    });
+    let mut all = slices::chain([fixed, learned]);
+    Box::new(move |router| {
+        let found = all(router)?;
+        Ok(found.map(|all| all.into_iter().filter(|b| which.has(b.ends.protocol)).collect()))
+    })
 }
 
 /// `show nat64 bib`.
@@ -140,7 +160,7 @@ struct ShowTimeouts {}
 
 /// Rows with a line above them.
 fn headed<R: fmt::Display + Serialize + 'static>(
-    head: &'static str,
+    head: impl fmt::Display + 'static,
     rows: impl IntoIterator<Item = R>,
 ) -> Output {
     Output::rows(rows, move |rows, f| {
@@ -149,19 +169,49 @@ fn headed<R: fmt::Display + Serialize + 'static>(
     })
 }
 
+/// A listing of rows that are gathered in slices.
+fn listing<R: fmt::Display + Serialize + 'static>(
+    head: String,
+    rows: Slices<R>,
+) -> Box<dyn Task<Router>> {
+    let answer = move |_: &mut Router, found: Result<Vec<R>, _>| {
+        Ok(headed(head, found.map_err(|_| Error::NoAnswer)?))
+    };
+    Box::new(Gather::first(rows, answer))
+}
+
 #[derive(Serialize)]
 struct Address {
     address: Ipv4Addr,
     vrf: Option<u32>,
+    /// Busy ports: other, UDP, TCP, ICMP.
+    busy: [usize; 4],
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.vrf {
-            Some(vrf) => write!(f, "{} tenant VRF: {vrf}", self.address),
-            None => write!(f, "{} tenant VRF independent", self.address),
+        write!(f, "{}", self.address)?;
+        if let Some(vrf) = self.vrf {
+            write!(f, " tenant VRF: {vrf}")?;
         }
+        let names = ["other", "udp", "tcp", "icmp"];
+        names.iter().zip(self.busy).try_for_each(|(name, n)| write!(f, "\n  {n} busy {name} ports"))
     }
+}
+
+/// Busy ports of an address of the pool: each has one binding.
+fn busy(all: &[Bound], address: Ipv4Addr) -> [usize; 4] {
+    let mut counts = [0; 4];
+    for bound in all.iter().filter(|bound| bound.ends.outside == address) {
+        let place = match bound.ends.protocol {
+            Protocol::UDP => 1,
+            Protocol::TCP => 2,
+            Protocol::ICMP => 3,
+            _ => 0,
+        };
+        counts[place] += 1;
+    }
+    counts
 }
 
 #[derive(Serialize)]
@@ -257,16 +307,40 @@ struct SessionRow {
 impl fmt::Display for SessionRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port, far_inside, far, far_port, outside, outside_port, .. } = self;
-        let Self { protocol, vrf, packets, bytes, silent_seconds, .. } = self;
-        write!(f, "{host} {port} {far_inside} {far_port} {outside} {outside_port} {far} ")?;
-        write!(f, "{far_port} protocol {protocol} vrf {vrf} {}", self.state.unwrap_or(""))?;
-        write!(f, " packets {packets} bytes {bytes} last heard {silent_seconds:.2}s ago")
+        let Self { protocol, vrf, .. } = self;
+        match protocol.as_str() {
+            "icmp" => {
+                write!(f, "{host} {far_inside} {port} {outside} {far} {outside_port} protocol icmp")
+            }
+            // The third word is spelled as in the original.
+            "tcp" | "udp" => write!(
+                f,
+                "{host} {port} {far_inside} {far_port} {outside} {outside_port} {far} {far_port} \
+                 protcol {protocol}"
+            ),
+            _ => write!(f, "{host} {far_inside} {outside} {far} protocol {protocol}"),
+        }?;
+        write!(f, " vrf {vrf}")
     }
 }
 
+/// The pool, with the ports in use.
+fn pool(router: &Router) -> Gather<Bound, Result<Output, CliError>> {
+    Gather::all(bindings(router, Which::All), |router, found| {
+        let all = found.map_err(|_| Error::NoAnswer)?;
+        let settings = known(router);
+        let pool: Vec<_> = state::pool(router, &settings).collect();
+        let rows = pool.into_iter().map(|(address, vrf)| {
+            let busy = busy(&all, address);
+            Address { address, vrf, busy }
+        });
+        Ok(headed("NAT64 pool:", rows))
+    })
+}
+
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, ShowBindings(which)| {
-        let all = bindings(router, which)?.into_iter().map(|b| BindingRow {
+    cli.task(|router: &mut Router, ShowBindings(which)| {
+        let row = |_: &Router, b: Bound| BindingRow {
             host: b.ends.host,
             port: b.ends.port,
             outside: b.ends.outside,
@@ -275,12 +349,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             vrf: b.ends.vrf,
             is_static: b.is_static,
             sessions: b.sessions,
-        });
-        Ok(headed("NAT64 bindings:", all))
+        };
+        let head = format!("NAT64 {}BIB entries:", which.word());
+        Ok(listing(head, slices::map(bindings(router, which), row)))
     });
-    cli.command(|router: &mut Router, ShowSessions(which)| {
+    cli.task(|router: &mut Router, ShowSessions(which)| {
         let now = router.now();
-        let all = sessions(router, which)?.into_iter().map(|s| SessionRow {
+        let row = move |router: &Router, s: Row| SessionRow {
             host: s.forward.src.into(),
             port: s.forward.src_port,
             far_inside: s.forward.dst.into(),
@@ -294,15 +369,11 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             packets: s.packets,
             bytes: s.bytes,
             silent_seconds: now - s.heard(),
-        });
-        Ok(headed("NAT64 sessions:", all))
+        };
+        let head = format!("NAT64 {}sessions:", which.word());
+        Ok(listing(head, slices::map(sessions(router, which), row)))
     });
-    cli.command(|router: &mut Router, ShowPool {}| {
-        let settings = known(router);
-        let pool = state::pool(router, &settings);
-        let rows = pool.map(|(address, vrf)| Address { address, vrf });
-        Ok(headed("NAT64 pool:", rows))
-    });
+    cli.task(|router: &mut Router, ShowPool {}| Ok(Box::new(pool(router)) as _));
     cli.command(|router: &mut Router, ShowInterfaces {}| {
         let row = |(interface, role): (net::InterfaceIndex, &Role)| Side {
             interface: router.interfaces.name(interface.0).to_owned(),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use net::prelude::*;
+use sessions::slices::{self, Slices};
 use sessions::{Flow4, Sessions, Walked};
 use translation::address_of;
 use translation::pool::offers;
@@ -204,7 +205,7 @@ pub fn disable(router: &mut Router) -> Result<(), Error> {
     for interface in all {
         set_role(router, interface, Role::default())?;
     }
-    let _ = remove_sessions(router, |_| true);
+    remove_all(router);
     nat_log::flush(router);
     router.own_mut::<Nat>().settings = None;
     let show = |core: &Core, thread: usize| {
@@ -308,52 +309,70 @@ pub fn pool<'a>(
     settings.pool.iter().copied().chain(of_interfaces.map(|addr| (addr, None)))
 }
 
-/// All sessions for which `is_meant` and that are not over.
-pub fn list_sessions(
-    router: &mut Router,
+/// All sessions for which `is_meant` and that are not over, in slices.
+pub fn slices(
+    router: &Router,
     is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
-) -> Result<Vec<NatSession>, Error> {
+) -> Slices<NatSession> {
     let nat = router.own::<Nat>();
-    let Some(all) = nat.all.current().clone() else { return Ok(vec![]) };
+    let Some(all) = nat.all.current() else { return slices::nothing() };
     let classes = nat.settings.as_ref().map(|s| classes(s.timeouts)).unwrap_or_default();
     let now = router.now();
-    let look = move |_, session: &mut NatSession| {
+    all.sessions.slices(move |_, session: &mut NatSession| {
         let class = classes.get(usize::from(session.class()));
         let is_over = class.is_some_and(|class| now - session.heard() > class.timeout);
         Walked::keep((!is_over && is_meant(session)).then_some(*session))
-    };
-    all.sessions.walk(router, look).map_err(|_| Error::NoAnswer)
+    })
 }
 
-/// All bindings that come and go.
-pub fn list_bindings(router: &mut Router) -> Result<Vec<Binding>, Error> {
-    let all = router.own::<Nat>().all.current().clone();
-    let Some(all) = all else { return Ok(vec![]) };
-    let look = |_, binding: &mut Binding| Walked::keep(Some(*binding));
-    all.bindings.walk(router, look).map_err(|_| Error::NoAnswer)
+/// All bindings that come and go, in slices.
+pub fn bindings(router: &Router) -> Slices<Binding> {
+    match router.own::<Nat>().all.current() {
+        Some(all) => all.bindings.slices(|_, binding: &mut Binding| Walked::keep(Some(*binding))),
+        None => slices::nothing(),
+    }
 }
 
-/// Ends all sessions for which `is_meant`, and bindings that have none left.
+/// Ends all sessions for which `is_meant`, and bindings that have none left; most of many in later
+/// turns of control.
 pub fn remove_sessions(
     router: &mut Router,
     is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
 ) -> Result<(), Error> {
-    let nat = router.own::<Nat>();
-    let statics = nat.settings.as_ref().map_or(0, |s| s.statics.len());
-    let Some(all) = nat.all.current().clone() else { return Ok(()) };
+    let Some(all) = router.own::<Nat>().all.current().clone() else { return Ok(()) };
+    let look = ending(router, &all, is_meant);
+    all.sessions.sweep(router, look, have_ended).map(drop).map_err(|_| Error::NoAnswer)
+}
+
+/// Ends all sessions at once: their tables go.
+fn remove_all(router: &mut Router) {
+    let Some(all) = router.own::<Nat>().all.current().clone() else { return };
+    let look = ending(router, &all, |_| true);
+    let gone = all.sessions.walk(router, look).unwrap_or_default();
+    have_ended(router, gone);
+}
+
+fn ending(
+    router: &Router,
+    all: &All,
+    is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
+) -> impl Fn(usize, &mut NatSession) -> Walked<Gone> + Clone + Send + 'static {
     let bindings = all.bindings.clone();
     let is_logged = nat_log::is_wanted(router);
-    let look = move |thread, session: &mut NatSession| {
+    move |thread, session| {
         if !is_meant(session) {
             return Walked::keep(None);
         }
         let binding = bindings.lend(thread).and_then(|mut b| ended(&mut b, session));
         Walked::remove(is_logged.then_some((*session, binding)))
-    };
-    let gone = all.sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
+    }
+}
+
+fn have_ended(router: &mut Router, gone: Vec<Gone>) {
+    let settings = &router.own::<Nat>().settings;
+    let statics = settings.as_ref().map_or(0, |s| s.statics.len());
     log_ended(router, gone);
     show_totals(router, statics);
-    Ok(())
 }
 
 /// A session that has ended, and its binding if that went too.

@@ -2,6 +2,8 @@
 
 use net::prelude::*;
 
+use crate::Translator;
+
 /// The domain, unless another one is named.
 const DOMAIN: u32 = 1;
 
@@ -66,13 +68,15 @@ pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {
 }
 
 pub(super) fn commands(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, set: SetLogging| Ok(super::export(router, set.0)?));
+    cli.command(|router: &mut Router, set: SetLogging| {
+        Ok(super::export(router, Translator::Nat44Ed, set.0)?)
+    });
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("nat44_ed", "5.5.0").call(|router: &mut Router, m: NatIpfixEnableDisable| {
         let domain = if m.domain_id == 0 { DOMAIN } else { m.domain_id };
         let src_port = if m.src_port == 0 { ipfix::PORT } else { m.src_port };
-        Ok(super::export(router, m.enable.then_some((domain, src_port)))?)
+        Ok(super::export(router, Translator::Nat44Ed, m.enable.then_some((domain, src_port)))?)
     });
 }

@@ -156,17 +156,21 @@ pub fn exported(router: &Router) -> Option<(u32, u16)> {
     router.own::<NatLog>().streams.as_ref().map(|s| (s.domain, s.src_port))
 }
 
-/// Enables or disables the export of records.
+/// Enables or disables the export of records, with the templates of a translator first.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
-pub fn export(router: &mut Router, to: Option<(u32, u16)>) -> Result<(), Error> {
+pub fn export(router: &mut Router, by: Translator, to: Option<(u32, u16)>) -> Result<(), Error> {
     let old = router.own_mut::<NatLog>().streams.take();
     if old.is_none() && to.is_none() {
         return Err(Error::Disabled);
     }
     old.into_iter().for_each(|streams| streams.remove(router));
-    let streams = to.map(|(domain, src_port)| Streams::new(router, domain, src_port));
+    let first = match by {
+        Translator::Nat44Ei => [Kind::Mapping4, Kind::Exhausted],
+        _ => [Kind::Session4, Kind::MaxOfHost],
+    };
+    let streams = to.map(|(domain, src_port)| Streams::new(router, first, domain, src_port));
     router.own_mut::<NatLog>().streams = streams;
     refresh(router);
     Ok(())

@@ -25,20 +25,14 @@ pub enum Kind {
     Binding4,
     /// A pool without ports.
     Exhausted,
+    /// A session of an IPv4 host for all far ends.
+    Mapping4,
 }
 
-/// Kinds whose templates collectors get before there is a record.
-const AT_ONCE: usize = 6;
-const ALL: [Kind; 8] = [
-    Kind::Session4,
-    Kind::MaxOfHost,
-    Kind::MaxSessions,
-    Kind::MaxBindings,
-    Kind::Binding6,
-    Kind::Session6,
-    Kind::Binding4,
-    Kind::Exhausted,
-];
+/// Number of kinds.
+const KINDS: usize = 9;
+/// Kinds whose templates collectors get before there is a record, behind two of a translator.
+const AT_ONCE: [Kind; 4] = [Kind::MaxSessions, Kind::MaxBindings, Kind::Binding6, Kind::Session6];
 
 const TIME: Field = Field::new(323, 8);
 const EVENT: Field = Field::new(230, 1);
@@ -73,7 +67,7 @@ impl Kind {
         match record {
             Record::Session(_, ends, _) if ends.host.0.is_ipv4() => Self::Session4,
             Record::Session(..) => Self::Session6,
-            Record::Mapping(..) => Self::Session4,
+            Record::Mapping(..) => Self::Mapping4,
             Record::Binding(_, ends) if ends.host.0.is_ipv4() => Self::Binding4,
             Record::Binding(..) => Self::Binding6,
             Record::MaxSessions(_) => Self::MaxSessions,
@@ -107,7 +101,9 @@ impl Kind {
                 DST_PORT,
                 NEW_DST_PORT,
             ],
-            Self::Binding4 => &[SRC4, NEW_SRC4, PROTOCOL, SRC_PORT, NEW_SRC_PORT, VRF],
+            Self::Binding4 | Self::Mapping4 => {
+                &[SRC4, NEW_SRC4, PROTOCOL, SRC_PORT, NEW_SRC_PORT, VRF]
+            }
             Self::Binding6 => &[SRC6, NEW_SRC4, PROTOCOL, SRC_PORT, NEW_SRC_PORT, VRF],
             Self::MaxSessions => &[QUOTA, MAX_SESSIONS],
             Self::MaxBindings => &[QUOTA, MAX_BINDINGS],
@@ -134,8 +130,6 @@ impl Kind {
             Record::Mapping(is_new, ends) => {
                 out.push(SESSIONS4[usize::from(*is_new)]);
                 push_ends(&mut out, ends, vrf);
-                let none = (Ipv4Addr::UNSPECIFIED, 0);
-                push_far(&mut out, &Far { outside: none, inside: (none.0.into(), 0) }, true);
             }
             Record::Binding(is_new, ends) => {
                 let is_4 = self == Self::Binding4;
@@ -180,16 +174,16 @@ pub struct Streams {
     pub domain: u32,
     /// The source port.
     pub src_port: u16,
-    numbers: [Option<u32>; ALL.len()],
+    numbers: [Option<u32>; KINDS],
 }
 
 impl Streams {
-    /// Begins those of the usual kinds.
-    pub fn new(router: &mut Router, domain: u32, src_port: u16) -> Self {
-        let mut new = Self { domain, src_port, numbers: [None; ALL.len()] };
-        ALL[..AT_ONCE].iter().for_each(|kind| {
-            new.of(router, *kind);
-        });
+    /// Begins those of the usual kinds, `first` the ones of a translator.
+    pub fn new(router: &mut Router, first: [Kind; 2], domain: u32, src_port: u16) -> Self {
+        let mut new = Self { domain, src_port, numbers: [None; KINDS] };
+        for kind in first.into_iter().chain(AT_ONCE) {
+            new.of(router, kind);
+        }
         new
     }
     /// The stream of a kind.

@@ -95,15 +95,21 @@ impl fmt::Display for Shown {
         if !s.is_set {
             return writeln!(f, "Network simulator not configured");
         }
-        for [a, b] in &s.connected {
-            writeln!(f, "cross-connect: {a} <-> {b}")?;
+        writeln!(f, "configuration\n delay: {:.1} ms", s.delay_ms)?;
+        match s.drop_fraction > 0.0 {
+            true => writeln!(f, " loss model: uniform, drop fraction {:.5}", s.drop_fraction)?,
+            false => writeln!(f, " loss model: none")?,
         }
-        s.late.iter().try_for_each(|name| writeln!(f, "output feature: {name}"))?;
-        writeln!(f, "delay: {:.1} ms", s.delay_ms)?;
-        writeln!(f, "bandwidth: {} bits per second", s.bandwidth_bps)?;
-        writeln!(f, "packet size: {} bytes, {} at once", s.packet_size, s.capacity)?;
-        writeln!(f, "uniform: drop fraction {:.5}", s.drop_fraction)?;
-        writeln!(f, "uniform: reorder fraction {:.5}", s.reorder_fraction)
+        writeln!(f, " reorder fraction: {}", s.reorder_fraction)?;
+        writeln!(f, " packet size: {}\n worker wheel size: {}", s.packet_size, s.capacity)?;
+        writeln!(f, " throughput: {:.1} gbps\n", s.bandwidth_bps as f64 / 1e9)?;
+        if s.connected.is_empty() && s.late.is_empty() {
+            return writeln!(f, " nsim not enabled");
+        }
+        for [a, b] in &s.connected {
+            writeln!(f, " cross-connect: {a} <-> {b}")?;
+        }
+        s.late.iter().try_for_each(|name| writeln!(f, " output feature: {name}"))
     }
 }
 

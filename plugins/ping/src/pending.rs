@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::hash::Hash;
 
+use graph::{FRAME, Held};
 use net::ip::Headers;
 use net::prelude::*;
 
@@ -51,7 +52,10 @@ impl<A: Answer> PendingAnswers<A> {
         A: AnswerFormat<V>,
     {
         let (keys, events) = (self.keys.reader(), router.events.sender());
-        router.engine.add(Answers::<V, A> { keys, events, of: PhantomData }).map(drop)
+        let done = Vec::with_capacity(FRAME);
+        let node = Answers::<V, A> { keys, events, done, of: PhantomData };
+        let node = router.engine.add(node)?;
+        router.engine.starts(node, V::PUNT_ARC)
     }
     /// Whether no command is in progress.
     pub fn is_empty(&self) -> bool {
@@ -91,13 +95,24 @@ impl<A: Answer> PendingAnswers<A> {
 pub struct Answers<V, A: Answer> {
     keys: Reader<Vec<A::Key>>,
     events: EventSender<A>,
+    /// Answers of the frame at hand that were reported.
+    done: Vec<Held>,
     of: PhantomData<(V, A)>,
 }
 
 impl<V, A: Answer> Clone for Answers<V, A> {
     fn clone(&self) -> Self {
-        Self { keys: self.keys.clone(), events: self.events.clone(), of: PhantomData }
+        let (keys, events) = (self.keys.clone(), self.events.clone());
+        Self { keys, events, done: Vec::with_capacity(FRAME), of: PhantomData }
     }
+}
+
+/// Edges of [`Answers`].
+#[derive(Clone, Copy, graph::Next)]
+pub enum Next<V: Version> {
+    /// Features give answers that nothing waits for to another router.
+    #[to(V::NODES.punt)]
+    Punt(V),
 }
 
 /// Drops of [`Answers`].
@@ -111,23 +126,32 @@ pub enum Error {
 
 impl<V: Version, A: AnswerFormat<V>> Node for Answers<V, A> {
     const NAME: &'static str = A::NODE;
-    type Next = Infallible;
+    type Next = Next<V>;
     type Error = Error;
     type Count = Infallible;
     const DROP: &'static str = V::NODES.drop;
 
     #[inline(always)]
     fn process<On: graph::Cpu>(&mut self, frame: &mut Frame<'_, Self, On>) {
+        let punts = frame.start(V::PUNT_ARC);
         let (keys, now) = (self.keys.read(frame.epoch()), frame.now());
         let events = &mut self.events;
-        frame.consume(|p| {
+        frame.each_or_keep(&mut self.done, |p| {
             p.trace(Headers::<V>::of);
-            let answer = A::read(p, now).ok_or(Error::TooShort)?;
-            if !keys.contains(&answer.key()) {
-                return Err(Error::Unexpected);
-            }
-            events.send(answer);
-            Ok(())
+            let answer = A::read(p, now).ok_or(Error::TooShort);
+            let is_awaited = |answer: &A| keys.contains(&answer.key());
+            let reason = match answer {
+                Ok(answer) if is_awaited(&answer) => {
+                    events.send(answer);
+                    return Ok(None);
+                }
+                Ok(_) => Error::Unexpected,
+                Err(reason) => reason,
+            };
+            punts.first(p.rx()).ok_or(reason)?;
+            p.error(reason);
+            Ok(Some(Next::Punt(V::SELF)))
         });
+        self.done.clear();
     }
 }

@@ -4,6 +4,7 @@ use control::api::types::IpProto;
 use control::api::{Fields, Record};
 use net::prelude::*;
 
+use super::tuple::has_ports;
 use super::{Binding, End, Ends, Error, Mask, Match, Rewrite};
 
 control::numbers! {
@@ -66,10 +67,9 @@ pub struct PnatRewriteTuple {
 }
 
 impl PnatMatchTuple {
-    fn native(self, more: Mask) -> Match {
+    fn native(self) -> Match {
         let Self { src, dst, proto, sport, dport, mask } = self;
-        let mask = Mask(mask.0).with(more);
-        Match { src, dst, protocol: Protocol(proto.0), sport, dport, mask }
+        Match { src, dst, protocol: Protocol(proto.0), sport, dport, mask: Mask(mask.0) }
     }
 }
 
@@ -117,7 +117,7 @@ pub struct BindingReply {
     pub binding_index: u32,
 }
 
-/// Add a binding that always matches the protocol.
+/// Add a binding.
 #[derive(Message)]
 #[replies(BindingReply)]
 pub struct PnatBindingAdd {
@@ -240,26 +240,29 @@ fn lookup(router: &mut Router, m: &PnatFlowLookup) -> Result<BindingReply, Retva
     router.interfaces.at(m.sw_if_index).ok_or(Retval::INVALID_SW_IF_INDEX)?;
     let ends = router.setting::<Ends>(m.sw_if_index);
     let attached = &ends[end(m.attachment)? as usize];
-    let fields = Match { mask: attached.mask, ..m.r#match.native(Mask::default()) };
-    let found = attached.flows.get(&fields.key()).copied();
-    Ok(BindingReply { binding_index: found.ok_or(Retval::NO_SUCH_ENTRY)? })
+    let fields = m.r#match.native();
+    let found = attached.flows.get(&fields.key()).filter(|_| attached.mask == fields.mask);
+    Ok(BindingReply { binding_index: *found.ok_or(Retval::UNSPECIFIED)? })
+}
+
+/// Adds a binding. Its ports need a protocol that has some, even where they do not count.
+fn add(
+    router: &mut Router,
+    matched: PnatMatchTuple,
+    rewrite: PnatRewriteTuple,
+) -> Result<BindingReply, Retval> {
+    let matched = matched.native();
+    if (matched.sport, matched.dport) != (0, 0) && !has_ports(matched.protocol) {
+        return Err(Error::NoPorts.into());
+    }
+    let binding_index = super::add(router, Binding { matched, rewrite: rewrite.into() })?;
+    Ok(BindingReply { binding_index })
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
     api.plugin("pnat", "0.1.1")
-        .call(|router: &mut Router, m: PnatBindingAdd| {
-            if m.r#match.proto.0 == 0 {
-                return Err(Error::NoProtocol.into());
-            }
-            let matched = m.r#match.native(Mask::PROTO);
-            let binding_index = super::add(router, Binding { matched, rewrite: m.rewrite.into() })?;
-            Ok(BindingReply { binding_index })
-        })
-        .call(|router: &mut Router, m: PnatBindingAddV2| {
-            let matched = m.r#match.native(Mask::default());
-            let binding_index = super::add(router, Binding { matched, rewrite: m.rewrite.into() })?;
-            Ok(BindingReply { binding_index })
-        })
+        .call(|router: &mut Router, m: PnatBindingAdd| add(router, m.r#match, m.rewrite))
+        .call(|router: &mut Router, m: PnatBindingAddV2| add(router, m.r#match, m.rewrite))
         .call(|router: &mut Router, m: PnatBindingDel| Ok(super::remove(router, m.binding_index)?))
         .call(|router: &mut Router, m: PnatBindingAttach| {
             Ok(super::attach(router, m.sw_if_index, end(m.attachment)?, m.binding_index)?)

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use net::prelude::*;
 
-use super::{Binding, End, Ends, Mask, Match, Rewrite};
+use super::{Attached, Binding, End, Ends, Mask, Match, Rewrite};
 
 /// `set pnat translation [interface NAME] match FIELDS rewrite FIELDS [in|out] [del]`.
 #[derive(Debug, PartialEq)]
@@ -90,8 +90,14 @@ fn parse_match(args: &mut Args<'_>) -> Result<Match, Error> {
 
 /// The number of a protocol, or its name.
 fn protocol(args: &mut Args<'_>) -> Result<Protocol, Error> {
-    const NAMES: [(&str, Protocol); 3] =
-        [("icmp", Protocol::ICMP), ("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
+    const NAMES: [(&str, Protocol); 6] = [
+        ("icmp", Protocol::ICMP),
+        ("tcp", Protocol::TCP),
+        ("udp", Protocol::UDP),
+        ("gre", Protocol::GRE),
+        ("sctp", Protocol::SCTP),
+        ("esp", Protocol::ESP),
+    ];
     match NAMES.iter().find(|(name, _)| args.keyword(name)) {
         Some((_, protocol)) => Ok(*protocol),
         None => Ok(Protocol(args.value("protocol")?)),
@@ -233,33 +239,81 @@ struct ShowInterfaces;
 #[derive(Serialize)]
 struct BindingRow {
     index: u32,
+    #[serde(rename = "match")]
     matched: String,
     rewrite: String,
 }
 
 fn write_binding_rows(rows: &[BindingRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     rows.iter().try_for_each(|BindingRow { index, matched, rewrite }| {
-        writeln!(f, "[{index}] {matched} {rewrite}")
+        writeln!(f, "[{index}] match: {{{matched}}} rewrite: {{{rewrite}}}")
     })
+}
+
+/// A field of a binding; `*` for one that does not count.
+fn field(mask: Mask, field: Mask, value: impl fmt::Display) -> String {
+    if mask.has(field) { value.to_string() } else { "*".into() }
+}
+
+fn row_of((index, binding): (u32, &Binding)) -> BindingRow {
+    let Match { src, dst, protocol, sport, dport, mask } = binding.matched;
+    let one = |of, value: &dyn fmt::Display| field(mask, of, value);
+    let end = |addr, port| format!("{addr}:{port}");
+    let from = end(one(Mask::SRC, &src), one(Mask::SPORT, &sport));
+    let to = end(one(Mask::DST, &dst), one(Mask::DPORT, &dport));
+    // A protocol is shown even where it does not count.
+    let protocol = if protocol.0 == 0 { "*".into() } else { protocol.to_string() };
+    let matched = format!("{from},{protocol},{to}");
+    let r = binding.rewrite;
+    let one = |of, value: &dyn fmt::Display| field(r.mask, of, value);
+    let from = end(one(Mask::SRC, &r.src), one(Mask::SPORT, &r.sport));
+    let to = end(one(Mask::DST, &r.dst), one(Mask::DPORT, &r.dport));
+    let mut rewrite = format!("{from},{to}");
+    if r.mask.has(Mask::COPY_BYTE) {
+        rewrite += &format!(" copy byte@[{}->{}]", r.from, r.to);
+    }
+    if r.mask.has(Mask::CLEAR_BYTE) {
+        rewrite += &format!(" clear byte@[{}]", r.clear);
+    }
+    BindingRow { index, matched, rewrite }
+}
+
+/// An end of an interface: the matched fields, and the bindings.
+#[derive(Serialize)]
+struct EndRow {
+    mask: String,
+    bindings: Vec<u32>,
+}
+
+impl EndRow {
+    fn of(attached: &Attached) -> Option<Self> {
+        let fields =
+            [(Mask::SRC, "SA "), (Mask::SPORT, "SP "), (Mask::DST, "DA "), (Mask::DPORT, "DP ")];
+        let has = |(field, _): &(Mask, &str)| attached.mask.has(*field);
+        let mask = fields.into_iter().filter(has).map(|(_, word)| word).collect();
+        let mut bindings: Vec<u32> = attached.flows.values().copied().collect();
+        bindings.sort_unstable();
+        (!bindings.is_empty()).then_some(Self { mask, bindings })
+    }
 }
 
 #[derive(Serialize)]
 struct InterfaceRow {
+    sw_if_index: u32,
     interface: String,
-    input: Vec<u32>,
-    output: Vec<u32>,
+    input: Option<EndRow>,
+    output: Option<EndRow>,
 }
 
 fn write_interface_rows(rows: &[InterfaceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for InterfaceRow { interface, input, output } in rows {
-        writeln!(f, "{interface}")?;
-        for (end, numbers) in [("input", input), ("output", output)] {
-            if !numbers.is_empty() {
-                write!(f, "  {end}:")?;
-                numbers.iter().try_for_each(|number| write!(f, " [{number}]"))?;
-                f.write_str("\n")?;
+    for InterfaceRow { sw_if_index, input, output, .. } in rows {
+        write!(f, "sw_if_index: {sw_if_index}")?;
+        for (name, end) in [("input", input), ("output", output)] {
+            if let Some(end) = end {
+                write!(f, " {name} mask: {}", end.mask)?;
             }
         }
+        f.write_str("\n")?;
     }
     Ok(())
 }
@@ -303,25 +357,14 @@ fn set(router: &mut Router, c: &SetTranslation) -> Result<(), super::Error> {
 pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, c: SetTranslation| Ok(set(router, &c)?));
     cli.command(|router: &mut Router, _: ShowTranslations| {
-        let row = |(index, b): (u32, &Binding)| BindingRow {
-            index,
-            matched: MatchWords(b.matched).to_string(),
-            rewrite: RewriteWords(b.rewrite).to_string(),
-        };
-        Ok(Output::rows(super::all(router).map(row), write_binding_rows))
+        Ok(Output::rows(super::all(router).map(row_of), write_binding_rows))
     });
     cli.command(|router: &mut Router, _: ShowInterfaces| {
-        let rows = router.settings::<Ends>().map(|(interface, ends)| {
-            let numbers = |end: usize| {
-                let mut numbers: Vec<u32> = ends[end].flows.values().copied().collect();
-                numbers.sort_unstable();
-                numbers
-            };
-            InterfaceRow {
-                interface: router.interfaces.name(interface.0).to_owned(),
-                input: numbers(0),
-                output: numbers(1),
-            }
+        let rows = router.settings::<Ends>().map(|(interface, [input, output])| InterfaceRow {
+            sw_if_index: interface.0,
+            interface: router.interfaces.name(interface.0).to_owned(),
+            input: EndRow::of(input),
+            output: EndRow::of(output),
         });
         Ok(Output::rows(rows, write_interface_rows))
     });

@@ -53,31 +53,31 @@ pub type Ends = [Attached; 2];
 /// All bindings.
 struct Bindings(SharedSlab<Binding>);
 
-/// Reasons why something cannot be set.
+/// Reasons why something cannot be set. Clients know them by numbers whose names mean other things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Refusal)]
 pub enum Error {
     /// no such interface
     #[retval(INVALID_SW_IF_INDEX)]
     #[from(NoInterface)]
     NoInterface,
-    /// the first version of the message wants a protocol; the second is for all protocols, too
-    #[retval(UNSPECIFIED)]
-    NoProtocol,
     /// no binding {0}
-    #[retval(NO_SUCH_ENTRY)]
+    #[retval(UNSPECIFIED)]
     NoBinding(u32),
-    /// binding {0} is attached to an interface
-    #[retval(INSTANCE_IN_USE)]
-    InUse(u32),
     /// the bindings there match other fields
-    #[retval(INVALID_VALUE)]
+    #[retval(INVALID_SW_IF_INDEX)]
     OtherFields,
     /// a binding there matches the same packets
-    #[retval(VALUE_EXIST)]
+    #[retval(NO_SUCH_FIB)]
     Exists,
     /// the binding is not attached there
-    #[retval(NO_SUCH_ENTRY)]
+    #[retval(INVALID_SW_IF_INDEX)]
     NotAttached,
+    /// no field to match, or none to rewrite
+    #[retval(UNSPECIFIED)]
+    NoFields,
+    /// only TCP and UDP have ports
+    #[retval(INVALID_SW_IF_INDEX)]
+    NoPorts,
     /// {0}
     #[retval(INVALID_VALUE)]
     Unfit(&'static str),
@@ -91,18 +91,19 @@ pub enum Error {
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn add(router: &mut Router, binding: Binding) -> Result<u32, Error> {
-    binding.check().map_err(Error::Unfit)?;
+    binding.check()?;
     router.own_mut::<Bindings>().0.insert(binding).map_err(|_| Error::Full)
 }
 
-/// Deletes a binding that is attached nowhere.
+/// Deletes a binding, after detaching it from all interfaces.
 ///
 /// # Errors
 /// [`Error`]; nothing has changed then.
 pub fn remove(router: &mut Router, number: u32) -> Result<(), Error> {
     at(router, number)?;
-    if attachments(router).any(|(_, _, n)| n == number) {
-        return Err(Error::InUse(number));
+    let attached: Vec<_> = attachments(router).filter(|(.., n)| *n == number).collect();
+    for (interface, end, _) in attached {
+        detach(router, interface, end, number)?;
     }
     router.own_mut::<Bindings>().0.remove(number);
     Ok(())

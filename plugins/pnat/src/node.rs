@@ -7,7 +7,7 @@ use net::prelude::*;
 
 use super::Ends;
 use super::packet::{TooShort, rewrite};
-use super::tuple::{Binding, Mask, Match};
+use super::tuple::{Binding, Mask, Match, has_ports};
 
 /// For received packets, and for sent ones.
 pub(super) const NAMES: [&str; 2] = ["pnat-input", "pnat-output"];
@@ -93,13 +93,7 @@ fn fields(p: &Buffer<'_>, l3: usize, mask: Mask) -> Option<Match> {
     let (header, _) = ip4::Header::ref_from_prefix(packet).ok()?;
     let mut found = Ports { src: 0, dst: 0 };
     if mask.has_ports() {
-        // Without a protocol the ports count, whatever it is: an echo has none then.
-        let is_echo = header.protocol == Protocol::ICMP && !mask.has(Mask::PROTO);
-        match ports(p, packet, header) {
-            Some(ports) if !is_echo => found = ports,
-            _ if !mask.has(Mask::PROTO) => return None,
-            _ => (),
-        }
+        found = ports(p, packet, header)?;
     }
     Some(Match {
         src: header.src_addr(),
@@ -111,22 +105,16 @@ fn fields(p: &Buffer<'_>, l3: usize, mask: Mask) -> Option<Match> {
     })
 }
 
-/// The ports of a packet, or of the one that it is a fragment of.
+/// The ports of a packet of TCP or UDP, or of the one that it is a fragment of.
 #[inline(always)]
 fn ports(p: &Buffer<'_>, packet: &[u8], header: &ip4::Header) -> Option<Ports> {
+    if !has_ports(header.protocol) {
+        return None;
+    }
     if header.fragment_offset() != 0 {
         return p.ports();
     }
     let upper = packet.get(header.header_len()..)?;
-    if header.protocol == Protocol::ICMP {
-        let (echo, _) = icmp4::Echo::ref_from_prefix(upper).ok()?;
-        let is_echo =
-            [icmp4::Type::ECHO_REQUEST, icmp4::Type::ECHO_REPLY].contains(&echo.icmp.kind);
-        return is_echo.then(|| Ports { src: echo.id.get(), dst: echo.id.get() });
-    }
-    if !header.protocol.has_ports() {
-        return None;
-    }
     let (first, _) = <[[u8; 2]; 2]>::read_from_prefix(upper).ok()?;
     let [src, dst] = first.map(u16::from_be_bytes);
     Some(Ports { src, dst })

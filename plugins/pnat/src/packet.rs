@@ -1,10 +1,10 @@
 //! The rewriting of an IPv4 packet, its checksums with it.
 
-use wire::{Protocol, checksum, icmp4, ip4};
+use wire::{Protocol, checksum, ip4};
 use zerocopy::FromBytes;
 use zerocopy::byteorder::network_endian::U16;
 
-use super::tuple::{Mask, Rewrite};
+use super::tuple::{Mask, Rewrite, has_ports};
 
 /// The packet has not all bytes that are to be rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,8 @@ pub fn rewrite(packet: &mut [u8], is_partial: bool, r: &Rewrite) -> Result<(), T
     let is_absent =
         |at: usize| protocol == Protocol::UDP && packet.get(at..at + 2) == Some(&[0; 2]);
     let sum = sum.filter(|(at, _)| at + 2 <= packet.len() && !is_absent(*at));
-    let ports = is_first.then(|| port_places(packet, at, protocol)).flatten();
-    if is_first && r.mask.has_ports() && ports.is_none() && protocol.has_ports() {
+    let ports = is_first && r.mask.has_ports() && has_ports(protocol);
+    if ports && packet.len() < at + 4 {
         return Err(TooShort);
     }
     let upper = Upper { at, sum, is_partial };
@@ -61,13 +61,11 @@ pub fn rewrite(packet: &mut [u8], is_partial: bool, r: &Rewrite) -> Result<(), T
     if r.mask.has(Mask::DST) {
         upper.set(packet, 16, &r.dst.octets());
     }
-    if let Some([sport, dport]) = ports {
-        if r.mask.has(Mask::SPORT) {
-            upper.set(packet, sport, &r.sport.to_be_bytes());
-        }
-        if r.mask.has(Mask::DPORT) {
-            upper.set(packet, dport, &r.dport.to_be_bytes());
-        }
+    if ports && r.mask.has(Mask::SPORT) {
+        upper.set(packet, at, &r.sport.to_be_bytes());
+    }
+    if ports && r.mask.has(Mask::DPORT) {
+        upper.set(packet, at + 2, &r.dport.to_be_bytes());
     }
     if r.mask.has(Mask::COPY_BYTE) {
         let byte = packet[usize::from(r.from)];
@@ -77,17 +75,6 @@ pub fn rewrite(packet: &mut [u8], is_partial: bool, r: &Rewrite) -> Result<(), T
         upper.set_byte(packet, r.clear.into(), 0);
     }
     Ok(())
-}
-
-/// Positions of the ports; of ICMP echoes the number of the run is both.
-#[inline(always)]
-fn port_places(packet: &[u8], at: usize, protocol: Protocol) -> Option<[usize; 2]> {
-    if protocol == Protocol::ICMP {
-        let (icmp, _) = icmp4::Header::ref_from_prefix(packet.get(at..)?).ok()?;
-        let is_echo = [icmp4::Type::ECHO_REQUEST, icmp4::Type::ECHO_REPLY].contains(&icmp.kind);
-        return (is_echo && packet.len() >= at + 8).then_some([at + 4; 2]);
-    }
-    (protocol.has_ports() && packet.len() >= at + 4).then_some([at, at + 2])
 }
 
 impl Upper {

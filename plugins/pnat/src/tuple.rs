@@ -2,6 +2,8 @@
 
 use net::prelude::*;
 
+use super::Error;
+
 /// Fields of a packet, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mask(pub u32);
@@ -39,6 +41,12 @@ impl Mask {
     pub fn has_ports(self) -> bool {
         self.has(Self::SPORT.with(Self::DPORT))
     }
+}
+
+/// Whether bindings match and rewrite the ports of a protocol.
+#[inline(always)]
+pub fn has_ports(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::TCP | Protocol::UDP)
 }
 
 /// Fields of a packet in the order addresses, protocol, ports; 0 for one that does not count.
@@ -135,14 +143,20 @@ impl Binding {
         };
         Self { matched, rewrite }
     }
-    /// Checks it; the fault in words.
-    pub(super) fn check(&self) -> Result<(), &'static str> {
+    /// Checks it.
+    pub(super) fn check(&self) -> Result<(), Error> {
         let (matched, rewrite) = (self.matched.mask, self.rewrite.mask);
         if matched.0 & !Mask::MATCHED != 0 {
-            return Err("these fields cannot be matched");
+            return Err(Error::Unfit("these fields cannot be matched"));
         }
         if rewrite.0 & !Mask::REWRITTEN != 0 {
-            return Err("these fields cannot be rewritten");
+            return Err(Error::Unfit("these fields cannot be rewritten"));
+        }
+        if matched == Mask::default() || rewrite == Mask::default() {
+            return Err(Error::NoFields);
+        }
+        if matched.has(Mask::PROTO) && matched.has_ports() && !has_ports(self.matched.protocol) {
+            return Err(Error::NoPorts);
         }
         Ok(())
     }

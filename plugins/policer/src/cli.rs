@@ -252,6 +252,6 @@ struct Pools {
 
 impl fmt::Display for Pools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "pool sizes: policers={}", self.policers)
+        writeln!(f, "pool sizes: configs={0} policers={0}", self.policers)
     }
 }

@@ -8,6 +8,7 @@ use classify::{Moment, Table, Tables};
 use infra::counter::Rows;
 use infra::meter::Color;
 use net::adjacency::Adjacency;
+use net::interface::Port;
 use net::prelude::*;
 
 use super::{Action, Applied, Policer};
@@ -22,20 +23,21 @@ pub struct Judge {
     /// The data-plane threads that stay.
     pub(super) threads: Reader<Range<usize>>,
     pub(super) adjacencies: SlabReader<Adjacency>,
+    pub(super) ports: SlabReader<Port>,
     /// The classifier's tables, and which of them an interface has.
     pub(super) tables: SlabReader<Table>,
     pub(super) sorted: SlabReader<Tables>,
 }
 
 impl Judge {
-    /// Action on a packet, as a policer says; `None` when another thread decides. The packet keeps
-    /// its colour, for policers further on that are aware of it. One that is only explained takes
-    /// nothing out of the buckets.
+    /// Action on a packet that counts for so many bytes, as a policer says; `None` when another
+    /// thread decides. The packet keeps its colour, for policers further on that are aware of it.
+    /// One that is only explained takes nothing out of the buckets.
     #[inline(always)]
     pub fn judge(
         &self,
         policer: Option<u32>,
-        p: &mut Buffer<'_>,
+        (p, bytes): (&mut Buffer<'_>, usize),
         at: &Moment<'_>,
         is_explained: bool,
     ) -> Option<Action> {
@@ -45,7 +47,6 @@ impl Judge {
         if !is_explained && self.owner(found, at) != at.thread {
             return None;
         }
-        let bytes = p.total_len();
         let copy = is_explained.then(|| found.meter.clone());
         let meter = copy.as_ref().unwrap_or(&found.meter);
         let color = found.config.color(meter, at.now, bytes, color_of(p));

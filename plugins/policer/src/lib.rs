@@ -285,6 +285,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
         counters: policers.counters.clone(),
         threads: policers.threads.reader(),
         adjacencies: router.adjacencies.reader(),
+        ports: router.interfaces.ports(),
         tables: classify::reader(router),
         sorted: classify::interfaces(router),
     };

@@ -76,7 +76,8 @@ impl<S: Station> Node for Police<S> {
                 if let Some(color) = Color::ALL.get(said as usize) {
                     set_color(p, *color);
                 }
-                let action = judge.judge(policer, p, &at, is_explained);
+                let bytes = p.total_len() + beside::<S>(judge, p, epoch);
+                let action = judge.judge(policer, (&mut *p, bytes), &at, is_explained);
                 p.trace(|_| {
                     let said = Some((policer.unwrap_or(u32::MAX), action));
                     Policed { interface, table: hit.as_ref().map(|hit| hit.table), said }
@@ -92,7 +93,7 @@ impl<S: Station> Node for Police<S> {
                 }
                 passed += 1;
                 let l3 = match S::FRONT {
-                    Front::Nothing => Some(0),
+                    Front::Nothing | Front::Received => Some(0),
                     Front::Adjacency => {
                         let adjacency = judge.adjacencies.read(p.adjacency(), epoch);
                         Some(adjacency.map_or(0, Adjacency::front))
@@ -113,6 +114,17 @@ impl<S: Station> Node for Police<S> {
         S::COUNTS.into_iter().zip(packets).for_each(|(count, packets)| {
             count.into_iter().for_each(|count| frame.count(count, packets));
         });
+    }
+}
+
+/// Bytes of a frame that count beside its packet: the header it was received with, or its tags.
+#[inline(always)]
+fn beside<S: Station>(judge: &Judge, p: &Buffer<'_>, epoch: Epoch<'_>) -> usize {
+    let is_framed = p.flags().has(Flags::L2.with(Flags::L3)) && p.l3_offset() == p.offset();
+    match S::FRONT {
+        Front::Received if is_framed => (p.offset() - p.l2_offset()).max(0) as usize,
+        Front::Adjacency => judge.ports.read(p.tx(), epoch).map_or(0, |port| port.tags.size()),
+        _ => 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Policers as `show policer` prints them.
 
+use infra::meter::Fill;
 use net::prelude::*;
 
 use super::{Config, Policer};
@@ -37,11 +38,7 @@ impl Shown {
     pub fn of(router: &Router, index: u32, policer: &Policer) -> Self {
         let profile = policer.config.profile().expect("it was looked at when the policer was made");
         let ((committed, excess), updated) = policer.levels();
-        let bucket = |fill: infra::meter::Fill, tokens| Bucket {
-            rate: fill.rate,
-            limit: fill.burst,
-            tokens,
-        };
+        let bucket = |Fill { rate, burst: limit, .. }: Fill, tokens| Bucket { rate, limit, tokens };
         let counted = |Volume { packets, bytes }| Counted { packets, bytes };
         let [conform, exceed, violate] = super::counted(router, index).map(counted);
         Self {
@@ -66,19 +63,19 @@ impl fmt::Display for Shown {
         writeln!(f, "Name \"{name}\" type {kind} cir {cir} eir {eir} cb {cb} eb {eb}")?;
         writeln!(f, "rate type {rate}, round type {round}")?;
         let [conform, exceed, violate] = c.actions();
-        write!(f, "conform action {conform}, exceed action {exceed}")?;
-        writeln!(f, ", violate action {violate}")?;
+        writeln!(f, "conform action {conform}, exceed action {exceed}, violate action {violate}")?;
         let rates = if c.has_one_rate() { "single" } else { "dual" };
-        let aware = if c.color_aware { "" } else { "not " };
-        write!(f, "policer at index {}: {rates} rate, {aware}color-aware", self.index)?;
+        let aware = if c.color_aware { "is" } else { "not" };
+        write!(f, "\nPolicer at index {}: {rates} rate, {aware} color-aware", self.index)?;
         match self.thread {
             Some(thread) => writeln!(f, ", thread {thread}")?,
             None => f.write_str("\n")?,
         }
-        for (what, b) in [("committed", &self.committed), ("excess", &self.excess)] {
-            let Bucket { rate, limit, tokens } = b;
-            writeln!(f, "{what} {rate:.0} tok/s, limit {limit:.0}, bucket {tokens:.0}")?;
-        }
+        // A period is a second.
+        let [(cir, cur_lim, cur), (pir, ext_lim, ext)] = [&self.committed, &self.excess]
+            .map(|b| (b.rate.round(), b.limit.round(), b.tokens.round()));
+        writeln!(f, "cir {cir} tok/period, pir {pir} tok/period, scale 0")?;
+        writeln!(f, "cur lim {cur_lim}, cur bkt {cur}, ext lim {ext_lim}, ext bkt {ext}")?;
         writeln!(f, "last update {:.6}", self.updated)?;
         let all =
             [("conform", &self.conform), ("exceed", &self.exceed), ("violate", &self.violate)];

@@ -39,6 +39,8 @@ pub trait Station: Copy + Send + Sync + 'static {
 pub enum Front {
     /// None.
     Nothing,
+    /// None any more; that of the received frame counts.
+    Received,
     /// That of the packet's adjacency.
     Adjacency,
     /// That of a frame.
@@ -83,7 +85,7 @@ impl<const PLACE: usize> Station for OfInterface<PLACE> {
     const ARCS: [&'static FeatureArc; 2] =
         [[&IP4_UNICAST, &IP6_UNICAST], [&IP4_OUTPUT, &IP6_OUTPUT], [&L2_INPUT; 2], [&L2_OUTPUT; 2]]
             [PLACE];
-    const FRONT: Front = [Front::Nothing, Front::Adjacency, Front::Frame, Front::Frame][PLACE];
+    const FRONT: Front = [Front::Received, Front::Adjacency, Front::Frame, Front::Frame][PLACE];
     const IS_OUTPUT: bool = PLACE % 2 == 1;
     type Error = Error;
     type Count = Passed;

@@ -158,11 +158,11 @@ pub fn set_control(router: &mut Router, at: InterfaceIndex, is_on: bool) -> Resu
     all.control = is_on.then_some(at);
     all.seen_control.publish(if is_on { at.0 } else { 0 });
     if let Some(before) = before.filter(|before| *before != at) {
-        // It may be deleted already.
-        let _ = router.interfaces.set_promiscuous(before, false);
+        router.interfaces.change_port(before, |port| port.takes_all = false);
     }
     // What comes from there is for clients, not for the router.
-    router.interfaces.set_promiscuous(at, is_on).map_err(Error::Interface)
+    router.interfaces.change_port(at, |port| port.takes_all = is_on);
+    Ok(())
 }
 
 /// A single address.
@@ -236,8 +236,6 @@ fn complete(
 ) -> Result<(), Error> {
     router.set_interface_table4(made, table4).map_err(|_| Error::Full)?;
     router.set_interface_table6(made, table6).map_err(|_| Error::Full)?;
-    router.enable_ip4(made, true).map_err(|_| Error::Full)?;
-    router.enable_ip6(made, true).map_err(|_| Error::Full)?;
     router.set_admin(made, true);
     router.start_with_ip(made);
     let session = &router.own::<Sessions>().sessions[&made];

@@ -218,6 +218,7 @@ type Table = BTreeMap<String, BTreeMap<String, Option<u32>>>;
 
 fn table(
     router: &Router,
+    between: &'static str,
     only: Option<InterfaceIndex>,
     rows: impl Iterator<Item = (InterfaceIndex, Source, Option<u32>)>,
 ) -> Output {
@@ -226,7 +227,7 @@ fn table(
         let name = router.interfaces.name(interface.0).to_owned();
         table.entry(name).or_default().insert(source.to_string(), number);
     }
-    Output::written(table, write_table)
+    Output::written(table, move |table, f| write_table(table, between, f))
 }
 
 /// A source as listings have it.
@@ -234,12 +235,13 @@ fn capitals(source: &str) -> String {
     if source == "ext" { source.to_owned() } else { source.to_uppercase() }
 }
 
-fn write_table(all: &Table, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Sources and their numbers, with `between` in between.
+fn write_table(all: &Table, between: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (name, rows) in all {
         writeln!(f, " {name}:")?;
         for (source, number) in rows {
             match number {
-                Some(number) => writeln!(f, "  {}: map:{number}", capitals(source))?,
+                Some(number) => writeln!(f, "  {}{between}{number}", capitals(source))?,
                 None => writeln!(f, "  {}", capitals(source))?,
             }
         }
@@ -297,15 +299,15 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: ShowRecord| {
         let rows = super::records(router).map(|(i, source)| (i, source, None));
-        Ok(table(router, c.interface, rows))
+        Ok(table(router, ": map:", c.interface, rows))
     });
     cli.command(|router: &mut Router, c: ShowStore| {
         let rows = super::stores(router).map(|(i, source, mark)| (i, source, Some(mark.into())));
-        Ok(table(router, c.interface, rows))
+        Ok(table(router, " -> ", c.interface, rows))
     });
     cli.command(|router: &mut Router, c: ShowMark| {
         let rows = super::marks(router).map(|(i, source, id)| (i, source, Some(id)));
-        Ok(table(router, c.interface, rows))
+        Ok(table(router, ": map:", c.interface, rows))
     });
     cli.command(|router: &mut Router, c: ShowMap| {
         if let Some(id) = c.id.filter(|id| super::map(router, *id).is_none()) {

@@ -5,7 +5,7 @@ use control::process::between;
 use net::prelude::*;
 use wire::nd::{self, LinkLayer, Mtu, PrefixInformation};
 
-use super::config::Config;
+use super::config::{Config, MAX_PREFIXES};
 use net::nd::{ALL_NODES, frame};
 
 /// Least seconds between two answers to solicitations (section 10).
@@ -22,12 +22,38 @@ pub struct Prefix {
     pub on_link: bool,
     /// Whether hosts may make addresses of it.
     pub autonomous: bool,
-    /// Seconds for which it is valid; all ones: for ever.
+    /// Seconds for which it is valid; all ones: forever.
     pub valid: u32,
-    /// Seconds for which its addresses are preferred; all ones: for ever.
+    /// Seconds for which its addresses are preferred; all ones: forever.
     pub preferred: u32,
     /// Whether it is left out of advertisements.
     pub is_silent: bool,
+}
+
+/// A prefix that another feature had advertised, with the times at which it ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Learned {
+    /// The prefix.
+    pub prefix: Ip6Prefix,
+    /// When its addresses are no longer preferred.
+    pub preferred_until: f64,
+    /// When it is no longer valid.
+    pub valid_until: f64,
+}
+
+impl Learned {
+    fn at(&self, now: f64) -> Prefix {
+        // All ones stand for no end.
+        let left = |until: f64| (until - now).max(0.0) as u32;
+        Prefix {
+            prefix: self.prefix,
+            on_link: true,
+            autonomous: true,
+            valid: left(self.valid_until),
+            preferred: left(self.preferred_until),
+            is_silent: false,
+        }
+    }
 }
 
 /// Messages that an interface sent and received.
@@ -48,6 +74,8 @@ pub struct Advertiser {
     pub config: Config,
     /// Advertised prefixes, in the order of their configuration.
     pub prefixes: Vec<Prefix>,
+    /// Further prefixes, whose times run.
+    pub learned: Vec<Learned>,
     /// Messages sent and received.
     pub tally: Tally,
     /// Time of the last multicast advertisement.
@@ -66,12 +94,19 @@ impl Advertiser {
         Self {
             config: Config::default(),
             prefixes: Vec::new(),
+            learned: Vec::new(),
             tally: Tally::default(),
             last_multicast: None,
             next_multicast: now,
             last_answer: None,
             initial_sent: 0,
         }
+    }
+    /// All prefixes, with the seconds that are left of those that were learned.
+    pub fn all_prefixes(&self, now: f64) -> impl Iterator<Item = Prefix> {
+        let is_set = |of: Ip6Prefix| self.prefixes.iter().any(|p| p.prefix.network() == of);
+        let lasting = self.learned.iter().filter(move |p| now < p.valid_until && !is_set(p.prefix));
+        self.prefixes.iter().copied().chain(lasting.map(move |p| p.at(now)))
     }
     /// Restarts: with an advertisement at once.
     pub fn restart(&mut self, now: f64) {
@@ -116,6 +151,7 @@ impl Advertiser {
     /// that solicited.
     pub fn frame(
         &self,
+        now: f64,
         (mac, source): (MacAddr, Ipv6Addr),
         mtu: u32,
         to: Option<(MacAddr, Ipv6Addr)>,
@@ -135,7 +171,7 @@ impl Advertiser {
             message.extend_from_slice(LinkLayer::source(mac).as_bytes());
         }
         message.extend_from_slice(Mtu::new(mtu).as_bytes());
-        for p in self.prefixes.iter().filter(|p| !p.is_silent) {
+        for p in self.all_prefixes(now).filter(|p| !p.is_silent).take(MAX_PREFIXES) {
             let flags = flag(p.on_link, nd::ON_LINK) | flag(p.autonomous, nd::AUTONOMOUS);
             let mut option = PrefixInformation::new(p.prefix, flags, p.valid, p.preferred);
             option.prefix = p.prefix.addr().octets();

@@ -262,7 +262,8 @@ fn set_prefix(router: &mut Router, m: &SwInterfaceIp6ndRaPrefix) -> Result<(), R
 }
 
 fn details(router: &Router, on: InterfaceIndex, a: &Advertiser) -> SwInterfaceIp6ndRaDetails {
-    let (c, prefix) = (&a.config, |p: &super::Prefix| Ip6ndRaPrefix {
+    let now = router.now();
+    let (c, prefix) = (&a.config, |p: super::Prefix| Ip6ndRaPrefix {
         prefix: wire::Prefix::Ip6(p.prefix).into(),
         onlink_flag: p.on_link,
         autonomous_flag: p.autonomous,
@@ -297,7 +298,7 @@ fn details(router: &Router, on: InterfaceIndex, a: &Advertiser) -> SwInterfaceIp
         n_advertisements_sent: a.tally.sent,
         n_solicitations_rcvd: a.tally.received,
         n_solicitations_dropped: a.tally.dropped,
-        prefixes: a.prefixes.iter().map(prefix).collect(),
+        prefixes: a.all_prefixes(now).map(prefix).collect(),
     }
 }
 

@@ -5,7 +5,7 @@ use net::prelude::*;
 use super::advertiser::Advertiser;
 use super::config::{Changes, Config, DEFAULT_PREFERRED, DEFAULT_VALID, PrefixChange};
 
-/// For ever.
+/// Forever.
 const INFINITE: u32 = u32::MAX;
 
 /// `ip6 nd INTERFACE [no] WORDS...`.

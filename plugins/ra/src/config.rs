@@ -2,7 +2,7 @@
 
 use net::prelude::*;
 
-use super::advertiser::{Advertiser, Prefix};
+use super::advertiser::{Advertiser, Learned, Prefix};
 use super::{Routers, process};
 
 /// Most prefixes that an interface advertises: they fit into the least MTU.
@@ -266,6 +266,39 @@ pub fn remove_prefix(
     all.remove(at);
     restart(router, interface);
     Ok(())
+}
+
+/// Seconds for which a prefix that went away early is still announced at most (RFC 7084 L-13).
+const LATE: f64 = 7200.0;
+
+/// Advertises a prefix until it ends, in addition to those that are set. Without advertisements on
+/// the interface nothing happens.
+pub fn learn(router: &mut Router, interface: InterfaceIndex, new: Learned) {
+    let now = router.now();
+    let Some(routers) = router.state_mut::<Routers>() else { return };
+    let Some(advertiser) = routers.advertisers.get_mut(&interface) else { return };
+    let all = &mut advertiser.learned;
+    let before = all.iter().find(|p| p.prefix == new.prefix).copied();
+    all.retain(|p| now < p.valid_until && p.prefix != new.prefix);
+    all.truncate(MAX_PREFIXES - 1);
+    // Those that are preferred go first, as far as there is room in a message.
+    all.insert(0, new);
+    // Hosts hear at once of what is new or ends earlier, and in time that others last longer.
+    if before.is_none_or(|p| new.preferred_until < p.preferred_until) {
+        restart(router, interface);
+    }
+}
+
+/// Announces that a prefix is not to be used any more.
+pub fn unlearn(router: &mut Router, interface: InterfaceIndex, prefix: Ip6Prefix) {
+    let now = router.now();
+    let Some(routers) = router.state_mut::<Routers>() else { return };
+    let Some(advertiser) = routers.advertisers.get_mut(&interface) else { return };
+    let Some(at) = advertiser.learned.iter().position(|p| p.prefix == prefix) else { return };
+    let mut old = advertiser.learned.remove(at);
+    (old.preferred_until, old.valid_until) = (now, old.valid_until.min(now + LATE));
+    advertiser.learned.push(old);
+    restart(router, interface);
 }
 
 fn restart(router: &mut Router, interface: InterfaceIndex) {

@@ -23,14 +23,15 @@ use net::neighbor::OnLink;
 use net::prelude::*;
 
 pub use advertisement::RouterAdvertisement;
-pub use advertiser::{Advertiser, Prefix, Tally};
+pub use advertiser::{Advertiser, Learned, Prefix, Tally};
 pub use api::{
     Ip6RaEvent, Ip6RaPrefixInfo, Ip6ndRaPrefix, Ip6ndSendRouterSolicitation,
     SwInterfaceIp6ndRaConfig, SwInterfaceIp6ndRaDetails, SwInterfaceIp6ndRaDump,
     SwInterfaceIp6ndRaPrefix, WantIp6RaEvents,
 };
 pub use config::{
-    Changes, Config, Error, MAX_PREFIXES, PrefixChange, configure, remove_prefix, set_prefix,
+    Changes, Config, Error, MAX_PREFIXES, PrefixChange, configure, learn, remove_prefix,
+    set_prefix, unlearn,
 };
 pub use node::{RouterSolicitation, Solicited};
 pub use received::{Advertised, MOST_PREFIXES, ReceivedPrefix};
@@ -136,7 +137,7 @@ fn register(parts: &mut Parts) -> Result<(), Refused> {
     router.addresses.observe(|router, interface, _| follow_ip6(router, interface));
     router.addresses.show("advertiser", |router, interface| {
         let mtu = router.interfaces.at(interface)?.mtu.for_ip6();
-        Some(Output::of(show::Shown::of(advertiser(router, interface)?, mtu)))
+        Some(Output::of(show::Shown::of(advertiser(router, interface)?, mtu, router.now())))
     });
     process::spawn(router);
     solicit::spawn(router);

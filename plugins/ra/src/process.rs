@@ -63,7 +63,7 @@ fn send(router: &mut Router, interface: InterfaceIndex, to: Option<(MacAddr, Ipv
     else {
         return;
     };
-    let frame = advertiser.frame((i.mac, source), i.mtu.for_ip6(), to);
+    let frame = advertiser.frame(router.now(), (i.mac, source), i.mtu.for_ip6(), to);
     let (thread, node) =
         (router.engine.data_threads().start, router.own::<Routers>().solicitations);
     router.engine.visit::<RouterSolicitation>(thread, node, move |_, visit| {

@@ -14,9 +14,9 @@ pub struct ReceivedPrefix {
     pub len: u8,
     /// [`wire::nd::ON_LINK`], [`wire::nd::AUTONOMOUS`] and whatever else came.
     pub flags: u8,
-    /// Seconds; all ones: for ever.
+    /// Seconds; all ones: forever.
     pub valid: u32,
-    /// Seconds; all ones: for ever.
+    /// Seconds; all ones: forever.
     pub preferred: u32,
 }
 

@@ -31,9 +31,9 @@ struct Row {
 }
 
 impl Shown {
-    /// Of an interface with this MTU in bytes.
-    pub fn of(a: &Advertiser, mtu: u32) -> Self {
-        let row = |p: &super::Prefix| Row {
+    /// Of an interface with this MTU in bytes, at a time.
+    pub fn of(a: &Advertiser, mtu: u32, now: f64) -> Self {
+        let row = |p: super::Prefix| Row {
             prefix: p.prefix.addr().to_string(),
             length: p.prefix.prefix_len(),
             valid: p.valid,
@@ -43,7 +43,7 @@ impl Shown {
             advertised: !p.is_silent,
         };
         Self {
-            prefixes: a.prefixes.iter().map(row).collect(),
+            prefixes: a.all_prefixes(now).map(row).collect(),
             mtu,
             advertises: a.is_active(),
             max_interval: a.config.max_interval,
@@ -61,7 +61,7 @@ impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "  Advertised Prefixes:")?;
         for p in &self.prefixes {
-            writeln!(f, "    prefix {}, length {}", p.prefix, p.length)?;
+            writeln!(f, "      prefix {}, length {}", p.prefix, p.length)?;
             let yes = |is: bool| if is { "yes" } else { "no" };
             let (link, auto, said) = (yes(p.on_link), yes(p.autonomous), yes(p.advertised));
             writeln!(f, "      on-link {link}, autonomous {auto}, advertised {said}")?;

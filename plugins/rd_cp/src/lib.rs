@@ -11,7 +11,7 @@ use wire::nd;
 use wire::prefix::IpPrefix;
 
 const PROCESS: &str = "rd-cp-process";
-/// For ever.
+/// Forever.
 const INFINITE: u32 = u32::MAX;
 /// The remaining lifetime of an address cannot be shortened below this many seconds (section 5.5.3
 /// e).

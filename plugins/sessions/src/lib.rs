@@ -63,8 +63,9 @@
 //! # In control
 //!
 //! [`Sessions::walk`] visits all sessions on their threads, in slices of [`VISIT`] records between
-//! two loops: to list, change or end them. [`Sessions::usage`] counts. Tables that are listed
-//! ([`list`]) are in `show session tables`.
+//! two loops: to list, change or end them, all in one turn of control. [`slices`] lets others have
+//! their turn in between: for listings, and where more than a few sessions end.
+//! [`Sessions::usage`] counts. Tables that are listed ([`list`]) are in `show session tables`.
 #![forbid(unsafe_code)]
 
 mod ages;
@@ -77,6 +78,7 @@ pub mod page;
 mod rehome;
 mod session;
 mod shared;
+pub mod slices;
 mod table;
 pub mod tcp;
 #[cfg(test)]
@@ -159,6 +161,7 @@ fn register(parts: &mut Parts) -> Result<(), FeatureRefused> {
     parts.router.insert(Listed::default());
     health::register(parts.router);
     parts.router.insert(Pages::default());
+    slices::register(parts.router);
     parts.router.gauges.push(gauges);
     cli::register(&mut parts.cli);
     page::register(&mut parts.cli);

@@ -270,6 +270,10 @@ impl<F: Key, R: Key, D: Copy + FromZeros + Send + 'static> Sessions<F, R, D> {
     ) -> Result<(Vec<T>, Option<Place>), NoAnswer> {
         let (mut all, mut place, mut left) = (Vec::new(), from, most);
         while left > 0 && place.thread < self.0.tables.len() {
+            if self.0.counts[place.thread].value() == 0 {
+                place = Place { thread: place.thread + 1, at: 0 };
+                continue;
+            }
             let slice = Arc::new(Mutex::new((Vec::new(), 0, None)));
             let (to, judge, Place { thread, at }) = (Arc::clone(&slice), judge.clone(), place);
             self.visit(router, move |visited, table| {

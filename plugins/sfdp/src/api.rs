@@ -1,12 +1,13 @@
 //! Answers to messages.
 
 use net::prelude::*;
+use sessions::slices;
 
 use super::error::Error;
 use super::messages::*;
 use super::show::Row;
 use super::tenant::{self, ICMP_ERRORS};
-use super::{Sfdp, input, nat, show};
+use super::{Sfdp, input, nat, rows};
 
 /// The name of the only set of services.
 const SCOPE: &str = "default";
@@ -76,10 +77,12 @@ pub(super) fn register(api: &mut Api<Router>) {
             }
             Ok(tenant::set_services(router, m.tenant_id, direction, &names)?)
         })
-        .dump(|router, _: SfdpSessionDump| {
-            show::rows(router, |_| true).iter().map(details).collect()
+        .dump_some(|router, _: SfdpSessionDump| {
+            slices::rows(slices::map(rows::rows(router, |_| true), |_, row| details(&row)))
         })
-        .call(|router, m: SfdpKillSession| Ok(show::kill(router, m.session_index, m.is_all)?))
+        .task(|router, _, m: SfdpKillSession| {
+            Ok(rows::kill(router, m.session_index, m.is_all, |done| Ok(done?)))
+        })
         .dump(|router, _: SfdpTenantDump| {
             let count = tenant::timeouts(router).iter().map(|(at, ..)| at + 1).max().unwrap_or(0);
             let row = |(index, tenant): (u32, &tenant::Tenant)| SfdpTenantDetails {
@@ -131,8 +134,8 @@ fn register_services(api: &mut Api<Router>) {
         let version = usize::from(m.is_ip6 != 0);
         Ok::<_, Retval>(input::set_tenant(router, m.sw_if_index, version, tenant)?)
     });
-    api.plugin("tcp_check", "0.0.1").dump(|router: &mut Router, _: SfdpTcpSessionDump| {
-        show::tcp_rows(router).iter().map(tcp_details).collect()
+    api.plugin("tcp_check", "0.0.1").dump_some(|router: &mut Router, _: SfdpTcpSessionDump| {
+        slices::rows(slices::map(rows::tcp_rows(router), |_, row| tcp_details(&row)))
     });
     api.plugin("nat", "0.0.1")
         .call(|router: &mut Router, m: SfdpNatSetExternalInterface| {

@@ -6,7 +6,7 @@ use net::prelude::*;
 use super::nat::{self, Wanted};
 use super::tcp::NonSyn;
 use super::tenant::{self, DETOURS, ICMP_ERRORS};
-use super::{Sfdp, input, show};
+use super::{Sfdp, input, rows};
 
 /// `sfdp tenant`.
 #[derive(Debug, PartialEq)]
@@ -393,11 +393,12 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         Ok(())
     });
     cli.command(|router: &mut Router, c: SetMargin| set_margin(router, &c));
-    cli.command(|router: &mut Router, c: Kill| {
+    cli.task(|router: &mut Router, c: Kill| {
         let number = c.index.or(c.number);
         if !c.all && number.is_none() {
             return Err(CliError::new("expected an index or all"));
         }
-        Ok(show::kill(router, number.unwrap_or_default(), c.all)?)
+        let answer = |done: Result<(), super::error::Error>| Ok(done.map(|()| Output::none())?);
+        Ok(Box::new(rows::kill(router, number.unwrap_or_default(), c.all, answer)) as _)
     });
 }

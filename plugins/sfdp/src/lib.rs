@@ -24,6 +24,7 @@ mod messages;
 pub mod nat;
 mod nat_node;
 mod packet;
+mod rows;
 pub mod sample;
 mod service;
 mod session;

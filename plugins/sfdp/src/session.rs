@@ -320,7 +320,18 @@ pub fn ended<F: Family>(
 pub struct Gone(Arc<Mutex<Vec<Ended>>>);
 
 /// The keys of a session in the table of threads, and its id.
-type Ended = ([u64; 2], u64);
+pub type Ended = ([u64; 2], u64);
+
+/// Frees the flows of sessions that ended.
+pub fn release_all(owners: &mut Exact, all: &[Ended]) {
+    for (keys, id) in all {
+        for key in keys {
+            let keep = |now| if now == id + 1 { Change::Remove } else { Change::Nothing };
+            // Taking out needs no room.
+            let _ = owners.change(*key, keep);
+        }
+    }
+}
 
 impl Gone {
     /// Notes one.
@@ -331,13 +342,7 @@ impl Gone {
     /// Frees their flows; returns the number of sessions.
     pub fn release(self, owners: &mut Exact) -> usize {
         let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        for (keys, id) in &all {
-            for key in keys {
-                let keep = |now| if now == id + 1 { Change::Remove } else { Change::Nothing };
-                // Taking out needs no room.
-                let _ = owners.change(*key, keep);
-            }
-        }
+        release_all(owners, &all);
         all.len()
     }
 }

@@ -1,14 +1,19 @@
 //! Sessions as clients see them, and commands that show.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use control::cli::Error as CliError;
 use net::prelude::*;
-use sessions::{Flow, Walked};
+use sessions::Flow;
+use sessions::slices::{Gather, LISTED};
 
 use super::Sfdp;
 use super::error::Error;
 use super::messages::SfdpSessionKey;
+use super::rows::{filtered, rows, tcp_rows};
 use super::service::of_session;
-use super::session::{Family, Ip4, Ip6, One, thread_of};
+use super::session::{Family, One, thread_of};
 use super::tenant::{self, DETOURS, Tenant};
 use super::user::User;
 
@@ -75,7 +80,11 @@ fn by_number<S: serde::Serializer>(protocol: &Protocol, to: S) -> Result<S::Ok, 
 }
 
 impl Row {
-    fn of<F: Family>(session: &One<F::Address>, (now, timeout): (f64, f64), tenant: u32) -> Self {
+    pub(super) fn of<F: Family>(
+        session: &One<F::Address>,
+        (now, timeout): (f64, f64),
+        tenant: u32,
+    ) -> Self {
         let data = &session.data;
         let [packets, bytes] = data.reverse;
         let forward = [session.bytes.saturating_sub(bytes), session.packets - packets];
@@ -128,47 +137,6 @@ impl fmt::Display for Row {
         }
         writeln!(f)
     }
-}
-
-/// Sessions that are not over and of which tenants are meant, by their number.
-pub(super) fn rows(
-    router: &mut Router,
-    is_meant: impl Fn(u32) -> bool + Clone + Send + 'static,
-) -> Vec<Row> {
-    let mut all = rows_of::<Ip4>(router, is_meant.clone());
-    all.extend(rows_of::<Ip6>(router, is_meant.clone()));
-    all.extend(rows_of::<User>(router, is_meant));
-    all
-}
-
-fn rows_of<F: Family>(
-    router: &mut Router,
-    is_meant: impl Fn(u32) -> bool + Clone + Send + 'static,
-) -> Vec<Row> {
-    let sfdp = router.own::<Sfdp>();
-    let (of, classes) = (F::of(&sfdp.core).clone(), sfdp.classes.clone());
-    let now = router.now();
-    let found = of.walk(router, move |_, session: &mut One<F::Address>| {
-        let timeout = classes.get(usize::from(session.class())).copied().unwrap_or(0.0);
-        let is_over = now - session.heard() > timeout;
-        let is_shown = !is_over && is_meant(session.data.tenant);
-        Walked::keep(is_shown.then_some((*session, timeout)))
-    });
-    let tenants = &router.own::<Sfdp>().tenants;
-    let id = |number| tenants.at(number).map_or(number, |tenant| tenant.id);
-    let found = found.unwrap_or_default().into_iter();
-    found.map(|(s, timeout)| Row::of::<F>(&s, (now, timeout), id(s.data.tenant))).collect()
-}
-
-/// Sessions of TCP.
-pub(super) fn tcp_rows(router: &mut Router) -> Vec<Row> {
-    rows(router, |_| true).into_iter().filter(|row| row.protocol == Protocol::TCP).collect()
-}
-
-/// Ends a session by its number, or all.
-pub(super) fn kill(router: &mut Router, number: u32, is_all: bool) -> Result<(), Error> {
-    let ended = tenant::end_sessions(router, move |_, this| is_all || this == number)?;
-    if ended == 0 && !is_all { Err(Error::NoSession) } else { Ok(()) }
 }
 
 /// Sessions, as many as are asked for.
@@ -299,11 +267,14 @@ impl fmt::Display for Detail {
     }
 }
 
-fn detail(router: &mut Router, id: u64) -> Result<Detail, Error> {
-    let found = rows(router, |_| true).into_iter().find(|row| row.id == id);
-    let session = found.ok_or(Error::NoSession)?;
-    let services = session.services.map(|bits| tenant::services_of(router, bits));
-    Ok(Detail { session, services })
+fn detail(router: &Router, id: u64) -> Gather<Row, Result<Output, CliError>> {
+    let found = filtered(rows(router, |_| true), move |row| row.id == id);
+    Gather::all(found, |router, found| {
+        let found = found.map_err(|_| Error::NoAnswer)?.into_iter().next();
+        let session = found.ok_or(Error::NoSession)?;
+        let services = session.services.map(|bits| tenant::services_of(router, bits));
+        Ok(Output::of(Detail { session, services }))
+    })
 }
 
 /// Show services in processing order
@@ -439,19 +410,29 @@ fn tenants(router: &Router, c: &ShowTenant) -> Result<Vec<TenantRow>, Error> {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.command(|router: &mut Router, c: ShowSessions| {
+    cli.task(|router: &mut Router, c: ShowSessions| {
         let number = c.tenant.map(|id| tenant::tenant(router, id)).transpose()?.map(|(n, _)| n);
-        let mut shown = rows(router, move |tenant| number.is_none_or(|number| number == tenant));
-        let sessions = shown.len();
-        shown.truncate(c.most);
-        Ok(Output::of(Table { sessions, shown }))
+        let all = rows(router, move |tenant| number.is_none_or(|number| number == tenant));
+        let (count, mut left) = (Rc::new(Cell::new(0)), c.most.min(LISTED));
+        let to = Rc::clone(&count);
+        let shown = filtered(all, move |_| {
+            to.set(to.get() + 1);
+            left.checked_sub(1).inspect(|less| left = *less).is_some()
+        });
+        Ok(Box::new(Gather::all(shown, move |_, shown| {
+            let shown = shown.map_err(|_| Error::NoAnswer)?;
+            Ok(Output::of(Table { sessions: count.get(), shown }))
+        })) as _)
     });
-    cli.command(|router: &mut Router, c: ShowTcp| {
-        let rows = tcp_rows(router).into_iter();
-        let rows = rows.filter(|row| c.tenant.is_none_or(|tenant| tenant == row.tenant));
-        Ok(Output::rows(rows, write_tcp_table))
+    cli.task(|router: &mut Router, c: ShowTcp| {
+        let rows = filtered(tcp_rows(router), move |row| {
+            c.tenant.is_none_or(|tenant| tenant == row.tenant)
+        });
+        Ok(Box::new(Gather::first(rows, |_, rows| {
+            Ok(Output::rows(rows.map_err(|_| Error::NoAnswer)?, write_tcp_table))
+        })) as _)
     });
-    cli.command(|router: &mut Router, c: ShowDetail| Ok(Output::of(detail(router, c.0)?)));
+    cli.task(|router: &mut Router, c: ShowDetail| Ok(Box::new(detail(router, c.0)) as _));
     cli.command(|router: &mut Router, _: ShowServices| {
         let all = router.own::<Sfdp>().registry.services().into_iter();
         let row = |s: super::service::Service| ServiceRow {

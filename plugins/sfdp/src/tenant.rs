@@ -2,11 +2,12 @@
 //! how long these last.
 
 use net::prelude::*;
+use sessions::slices::{self, Slices};
 use sessions::{Class, Walked};
 
 use super::error::Error;
 use super::service::{self, DROP};
-use super::session::{Family, Gone, Ip4, Ip6, One};
+use super::session::{Ended, Family, Ip4, Ip6, One, owner_keys, release_all};
 use super::{BY_TENANT, Inputs, Sfdp};
 
 /// Kinds of timeouts at most.
@@ -260,7 +261,9 @@ pub fn delete(router: &mut Router, id: u32) -> Result<(), Error> {
             super::input::set(router, interface, version, None)?;
         }
     }
-    end_sessions(router, move |tenant, _| tenant == number)?;
+    end_of::<Ip4>(router, move |tenant, _| tenant == number)?;
+    end_of::<Ip6>(router, move |tenant, _| tenant == number)?;
+    end_of::<super::user::User>(router, move |tenant, _| tenant == number)?;
     // Nothing to take back where sources are not translated.
     let _ = super::nat::unset_snat(router, id);
     let sfdp = router.own_mut::<Sfdp>();
@@ -314,38 +317,51 @@ pub fn set_detour(router: &mut Router, id: u32, at: usize, node: &str) -> Result
     change(router, id, |tenant| tenant.detours[at] = Some(detour))
 }
 
-/// Ends sessions that are meant, by the number of their tenant and their own.
-///
-/// # Errors
-/// [`Error::NoAnswer`].
-pub fn end_sessions(
-    router: &mut Router,
+/// Ends sessions that are meant, by the number of their tenant and their own, in slices.
+pub fn ending(
+    router: &Router,
     is_meant: impl Fn(u32, u32) -> bool + Clone + Send + 'static,
-) -> Result<usize, Error> {
-    let gone = Gone::default();
-    end_of::<Ip4>(router, &gone, is_meant.clone())?;
-    end_of::<Ip6>(router, &gone, is_meant.clone())?;
-    end_of::<super::user::User>(router, &gone, is_meant)?;
-    Ok(gone.release(&mut router.own_mut::<Sfdp>().owners))
+) -> Slices<Ended> {
+    slices::chain([
+        ending_of::<Ip4>(router, is_meant.clone()),
+        ending_of::<Ip6>(router, is_meant.clone()),
+        ending_of::<super::user::User>(router, is_meant),
+    ])
+}
+
+fn ending_of<F: Family>(
+    router: &Router,
+    is_meant: impl Fn(u32, u32) -> bool + Clone + Send + 'static,
+) -> Slices<Ended> {
+    F::of(&router.own::<Sfdp>().core).slices(judge::<F>(router, is_meant))
 }
 
 fn end_of<F: Family>(
     router: &mut Router,
-    gone: &Gone,
     is_meant: impl Fn(u32, u32) -> bool + Clone + Send + 'static,
 ) -> Result<(), Error> {
+    let of = F::of(&router.own::<Sfdp>().core).clone();
+    let judge = judge::<F>(router, is_meant);
+    let done = |router: &mut Router, ended: Vec<_>| {
+        release_all(&mut router.own_mut::<Sfdp>().owners, &ended);
+    };
+    of.sweep(router, judge, done).map(drop).map_err(|_| Error::NoAnswer)
+}
+
+/// Ends the sessions of a family that are meant.
+fn judge<F: Family>(
+    router: &Router,
+    is_meant: impl Fn(u32, u32) -> bool + Clone + Send + 'static,
+) -> impl Fn(usize, &mut One<F::Address>) -> Walked<Ended> + Clone + Send + 'static {
     let core = router.own::<Sfdp>().core.clone();
-    let (of, gone) = (F::of(&core).clone(), gone.clone());
-    let seed = of.seed();
-    let ended = of.walk(router, move |thread, session: &mut One<F::Address>| {
+    let seed = F::of(&core).seed();
+    move |thread: usize, session: &mut One<F::Address>| {
         if !is_meant(session.data.tenant, session.data.number) {
-            return Walked::<()>::keep(None);
+            return Walked::keep(None);
         }
         core.count_end(thread, &session.data);
-        gone.push::<F>(seed, session);
-        Walked::remove(None)
-    });
-    ended.map(drop).map_err(|_| Error::NoAnswer)
+        Walked::remove(Some((owner_keys::<F>(session, seed), session.data.id)))
+    }
 }
 
 /// The interfaces and IP versions that receive packets of a tenant.

@@ -63,18 +63,8 @@ impl Print for SetRanges {
 
 /// `N - N` or `N-N`.
 fn range(args: &mut Args<'_>) -> Result<Ports, Error> {
-    let at = *args;
-    let pair = args.peek().and_then(|word| word.split_once('-'));
-    if let Some((low, high)) = pair {
-        args.word();
-        let wrong = |_| at.error("invalid range");
-        return Ok(low.parse().map_err(wrong)?..=high.parse().map_err(wrong)?);
-    }
-    let low = args.value("port")?;
-    if !args.keyword("-") {
-        return Err(args.error("expected -"));
-    }
-    Ok(low..=args.value("port")?)
+    let (low, high) = args.range("port")?;
+    Ok(low..=high.ok_or_else(|| args.error("expected -"))?)
 }
 
 /// `set interface ip source-and-port-range-check INTERFACE [tcp-out-vrf ID] ... [del]`.

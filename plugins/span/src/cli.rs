@@ -117,7 +117,7 @@ fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if rows.is_empty() {
         return Ok(());
     }
-    writeln!(f, "{:<32} {:<32}  {:>6}  {:>6}", "Source", "Destination", "Device", "L2")?;
+    writeln!(f, "{:<32} {:<32}  {:>6}  {:>7}", "Source", "Destination", "Device", "L2")?;
     rows.iter().try_for_each(|Row { source, destination, device, l2 }| {
         writeln!(f, "{source:<32} {destination:<32} ({device:>6}) ({l2:>6})")
     })

@@ -77,7 +77,8 @@ pub fn inner_len(p: &Buffer<'_>, link: Link, len: usize) -> Option<usize> {
     let inner = match link {
         Link::Ip4 => {
             let header = p.header::<ip4::Header>().filter(|h| h.version() == 4)?;
-            usize::from(header.total_len.get())
+            let (own, total) = (header.header_len(), usize::from(header.total_len.get()));
+            (size_of::<ip4::Header>()..=total).contains(&own).then_some(total)?
         }
         _ => {
             let header = p.header::<ip6::Header>().filter(|h| h.version() == 6)?;

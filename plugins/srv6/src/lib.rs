@@ -25,7 +25,7 @@ use net::interface::DEVICE_INPUT;
 use net::prelude::*;
 
 pub use behavior::{Behavior, Making, PolicyBehavior, add_behavior, add_policy_behavior};
-pub use decap::Decap;
+pub use decap::{Decap, inner_len};
 pub use end::Error as Drops;
 pub use messages::*;
 pub use policy::{

@@ -80,18 +80,51 @@ impl fmt::Display for SidRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, behavior, arguments, table, .. } = self;
         writeln!(f, "\tAddress: \t{address}")?;
-        let psp = if self.psp { " with PSP" } else { "" };
-        let space = if arguments.is_empty() { "" } else { " " };
-        writeln!(f, "\tBehavior: \t{behavior}{space}{arguments}{psp}\n\tFIB table: \t{table}")?;
-        writeln!(
-            f,
-            "\tGood traffic: \t[{} packets : {} bytes]",
-            self.good_packets, self.good_bytes
-        )?;
-        writeln!(f, "\tBad traffic: \t[{} packets : {} bytes]", self.bad_packets, self.bad_bytes)?;
+        match SIDS.iter().find(|(keyword, _)| keyword == behavior) {
+            Some((keyword, text)) => {
+                writeln!(f, "\tBehavior: \t{text}")?;
+                let mut words = arguments.split(' ').filter(|word| !word.is_empty());
+                match *keyword {
+                    "un" | "un.flex" => {}
+                    "end.t" | "end.dt4" | "end.dt6" => writeln!(f, "\tTable: \t{arguments}")?,
+                    _ => {
+                        let skipped = usize::from(*keyword == "ua");
+                        let named = ["Iface:  ", "Next hop: "].into_iter();
+                        for (name, word) in named.zip(words.by_ref().skip(skipped)) {
+                            writeln!(f, "\t{name}\t{word}")?;
+                        }
+                    }
+                }
+            }
+            None => writeln!(f, "\tBehavior: \t{behavior} {arguments}")?,
+        }
+        if *table != 0 {
+            writeln!(f, "\tFIB table: \t{table}")?;
+        }
+        if self.psp {
+            writeln!(f, "\tPSP: \tTrue")?;
+        }
+        let Self { good_packets, good_bytes, bad_packets, bad_bytes, .. } = self;
+        writeln!(f, "\tGood traffic: \t[{good_packets} packets : {good_bytes} bytes]")?;
+        writeln!(f, "\tBad traffic:  \t[{bad_packets} packets : {bad_bytes} bytes]")?;
         writeln!(f, "--------------------")
     }
 }
+
+/// Texts of the behaviors of this crate's local SIDs.
+const SIDS: [(&str, &str); 11] = [
+    ("end", "End"),
+    ("end.x", "X (Endpoint with Layer-3 cross-connect)"),
+    ("end.t", "T (Endpoint with specific IPv6 table lookup)"),
+    ("end.dx2", "DX2 (Endpoint with decapulation and Layer-2 cross-connect)"),
+    ("end.dx4", "DX4 (Endpoint with decapsulation and IPv4 cross-connect)"),
+    ("end.dx6", "DX6 (Endpoint with decapsulation and IPv6 cross-connect)"),
+    ("end.dt4", "DT4 (Endpoint with decapsulation and specific IPv4 table lookup)"),
+    ("end.dt6", "DT6 (Endpoint with decapsulation and specific IPv6 table lookup)"),
+    ("un", "uN [End with uSID]"),
+    ("un.flex", "uN (flex)"),
+    ("ua", "uA [End with uSID and Layer-3 cross-connect]"),
+];
 
 #[derive(Serialize)]
 struct PolicyRow {
@@ -118,8 +151,8 @@ impl fmt::Display for PolicyRow {
         }
         writeln!(f, "\tType: {}\n\tFIB table: {}\n\tSegment Lists:", self.kind, self.table)?;
         for (index, weight, segments) in &self.lists {
-            let segments: Vec<String> = segments.iter().map(ToString::to_string).collect();
-            writeln!(f, "  \t[{index}].- < {} > weight: {weight}", segments.join(", "))?;
+            let segments: String = segments.iter().map(|one| format!("{one}, ")).collect();
+            writeln!(f, "  \t[{index}].- < {segments} > weight: {weight}")?;
         }
         writeln!(f, "-----------")
     }
@@ -169,7 +202,12 @@ struct BehaviorRow {
 
 impl fmt::Display for BehaviorRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} {}\n\t{}", self.name, self.arguments, self.about)
+        let Self { name, arguments, about } = self;
+        writeln!(f, "\t{name}\t-> {about}.")?;
+        match arguments.is_empty() {
+            true => Ok(()),
+            false => writeln!(f, "\t\tParameters: '{arguments}'"),
+        }
     }
 }
 
@@ -260,7 +298,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let own = BEHAVIORS.iter().map(behavior);
         let others = router.own::<Segments>().behaviors.iter();
         let others = others.map(|b| behavior(&[b.keyword, b.usage, b.about]));
-        rows("SR LocalSIDs behaviors:\n-----------------------\n\n", own.chain(others).collect())
+        let head = "SR LocalSIDs behaviors:\n-----------------------\n\nDefault behaviors:\n";
+        let mut shown = rows(head, own.collect())?;
+        shown.append(rows("Plugin behaviors:\n", others.collect())?);
+        Ok(shown)
     });
     cli.command(|router: &mut Router, _: ShowPolicies| {
         rows("SR policies:\n", show_policies(router))
@@ -269,7 +310,10 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         let own = POLICIES.iter().map(behavior);
         let others = router.own::<Segments>().policy_behaviors.iter().map(|b| b.common);
         let others = others.map(|b| behavior(&[b.keyword, b.usage, b.about]));
-        rows("SR Policies behaviors:\n-----------------------\n\n", own.chain(others).collect())
+        let head = "SR Policy behaviors:\n-----------------------\n\nDefault behaviors:\n";
+        let mut shown = rows(head, own.collect())?;
+        shown.append(rows("Plugin behaviors:\n", others.collect())?);
+        Ok(shown)
     });
     cli.command(|router: &mut Router, _: ShowSteered| {
         rows("SR steering policies:\nTraffic\t\tSR policy BSID\n", show_steered(router))

@@ -155,12 +155,14 @@ fn open(
     let inner = end.min(p.total_len()).checked_sub(len)?;
     learn(table, flow, p, len, now)?;
     p.advance(len)?;
+    let To::Packets(link, balance) = proxy.to else { return None };
+    // Only whole packets go to the service; padding stays behind.
+    let inner = srv6::inner_len(p, link, inner)?;
     p.truncate_chain(inner);
     p.clear_flags(Flags::L4.with(Flags::HASH));
     let at = p.offset();
     p.set_l3_offset(at);
     p.add_flags(Flags::L3);
-    let To::Packets(link, balance) = proxy.to else { return None };
     p.set_adjacency(balance);
     Some(if link == Link::Ip4 { Inside::Ip4 } else { Inside::Ip6 })
 }

@@ -73,7 +73,7 @@ impl<const STYLE: u8> Open<STYLE> {
             To::Packets(Link::Ip4, _) => (upper.protocol == Protocol::IP4, Inside::Ip4),
             To::Packets(..) => (upper.protocol == Protocol::IP6, Inside::Ip6),
         };
-        let len = end.min(p.total_len()).checked_sub(upper.offset)?;
+        let mut len = end.min(p.total_len()).checked_sub(upper.offset)?;
         if !is_wanted || len < size_of::<ethernet::Header>() {
             return None;
         }
@@ -90,7 +90,10 @@ impl<const STYLE: u8> Open<STYLE> {
                     l2::packet::enter(p)?;
                 }
             }
-            To::Packets(_, balance) => p.set_adjacency(balance),
+            To::Packets(link, balance) => {
+                len = srv6::inner_len(p, link, len)?;
+                p.set_adjacency(balance);
+            }
         }
         Some((next, len))
     }

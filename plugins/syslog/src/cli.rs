@@ -167,12 +167,12 @@ struct ShownSender {
 impl fmt::Display for ShownSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(Shown { collector, port, src, vrf_id, max_msg_size }) = &self.sender else {
-            return f.write_str("syslog sender not configured\n");
+            return f.write_str("syslog sender is disabled\n");
         };
         write!(f, "collector {collector}:{port}, src address {src}, ")?;
         match vrf_id {
             Some(id) => write!(f, "VRF ID {id}")?,
-            None => f.write_str("VRF ID NONE")?,
+            None => f.write_str("VRF ID -1")?,
         }
         writeln!(f, ", max-msg-size {max_msg_size}")
     }

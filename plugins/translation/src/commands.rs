@@ -1,11 +1,17 @@
 //! Commands that kinds of NAT of IPv4 have in common, each at words of its own.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use control::cli::Error as CliError;
 use net::prelude::*;
+use sessions::slices::{self, Gather};
 
+use crate::error::Error;
 use crate::mapping::Mapping;
 use crate::mapping_words::{Form, mapping};
 use crate::requests::SessionName;
+use crate::session::{BYPASS, NatSession, STATIC};
 use crate::state::{Kind, Nat, Settings};
 use crate::words::{NewTimeouts, Sides, below, end, protocol};
 
@@ -64,8 +70,8 @@ pub trait Commands: Kind {
     const WORDS: Words;
     /// Usage line of the command that enables it.
     const USAGE: &'static str;
-    /// Words after an interface whose transmitted packets are translated.
-    const OUTPUT: &'static str;
+    /// Spelling of a protocol in lists of mappings.
+    const SPELL: fn(Protocol) -> String;
 
     /// Takes an option of the command that enables it, which others do not have.
     ///
@@ -259,8 +265,9 @@ pub fn register<K: Commands>(cli: &mut Cli<Router>) {
         set.sides.check()?;
         Ok(Nat::<K>::set_interfaces(router, &set.sides)?)
     });
-    cli.command_at(words.del_session, |router, del: DelSession<K>| {
-        Ok(Nat::<K>::remove_session(router, del.0)?)
+    cli.task_at(words.del_session, DelSession::<K>::ABOUT, |router, del: DelSession<K>| {
+        let answer = |done: Result<(), _>| Ok(done.map(|()| Output::none())?);
+        Ok(Box::new(Nat::<K>::remove_session(router, del.0, answer)?) as _)
     });
     cli.command_at(words.timeout, |router, set: SetTimeout| {
         let new = set.timeouts.after(Nat::<K>::settings(router)?.timeouts);
@@ -277,8 +284,8 @@ pub fn register<K: Commands>(cli: &mut Cli<Router>) {
 
 fn register_shows<K: Commands>(cli: &mut Cli<Router>, words: [&'static str; 6]) {
     let [addresses, interfaces, of_interfaces, mappings, timeouts, mss] = words;
-    cli.command_at(addresses, |router, ShowAddresses {}| {
-        Ok(Output::list(all_addresses::<K>(router)))
+    cli.task_at(addresses, ShowAddresses::ABOUT, |router: &mut Router, ShowAddresses {}| {
+        Ok(Box::new(all_addresses::<K>(router)) as _)
     });
     cli.command_at(interfaces, |router, ShowInterfaces {}| Ok(Output::list(sides::<K>(router))));
     cli.command_at(of_interfaces, |router: &mut Router, ShowInterfaceAddresses {}| {
@@ -290,9 +297,9 @@ fn register_shows<K: Commands>(cli: &mut Cli<Router>, words: [&'static str; 6]) 
         Ok(Output::list(below("NAT44 pool address interfaces:", all)))
     });
     cli.command_at(mappings, |router: &mut Router, ShowMappings {}| {
-        let s = Nat::<K>::known(router);
-        let all = s.mappings.iter().map(|m| m.text(router));
-        Ok(Output::list(below("NAT44 static mappings:", all)))
+        let all = Nat::<K>::resolved_mappings(router);
+        let lines = all.iter().flat_map(|m| m.lines(router, K::SPELL));
+        Ok(Output::list(below("NAT44 static mappings:", lines)))
     });
     cli.command_at(timeouts, |router, ShowTimeouts {}| {
         let t = Nat::<K>::known(router).timeouts;
@@ -311,7 +318,39 @@ fn register_shows<K: Commands>(cli: &mut Cli<Router>, words: [&'static str; 6]) 
     });
 }
 
-fn all_addresses<K: Commands>(router: &Router) -> Vec<String> {
+/// Busy ports by address and protocol: other, UDP, TCP, ICMP.
+type Busy = HashMap<[u8; 4], [usize; 4]>;
+
+fn count(busy: &mut Busy, addr: [u8; 4], protocol: Protocol) {
+    let place = match protocol {
+        Protocol::UDP => 1,
+        Protocol::TCP => 2,
+        Protocol::ICMP => 3,
+        _ => 0,
+    };
+    busy.entry(addr).or_default()[place] += 1;
+}
+
+fn all_addresses<K: Commands>(router: &Router) -> Gather<(), Result<Output, CliError>> {
+    let busy = Rc::new(RefCell::new(Busy::new()));
+    let to = Rc::clone(&busy);
+    let is_meant = |s: &NatSession| !K::HAS_FAR_END && !s.data.is(STATIC | BYPASS);
+    let slices = slices::map(Nat::<K>::slices(router, is_meant), move |_, (_, s)| {
+        count(&mut to.borrow_mut(), s.reverse.dst, s.forward.protocol());
+    });
+    Gather::all(slices, move |router, done| {
+        done.map_err(|_| Error::NoAnswer)?;
+        let mut busy = busy.take();
+        for m in Nat::<K>::resolved_mappings(router) {
+            if let (Some(protocol), None) = (m.protocol, m.interface) {
+                count(&mut busy, m.external.octets(), protocol);
+            }
+        }
+        Ok(Output::list(listed::<K>(router, &busy)))
+    })
+}
+
+fn listed<K: Commands>(router: &Router, busy: &Busy) -> Vec<String> {
     let all = Nat::<K>::known(router).pool.all(router);
     let pools = [("NAT44 pool addresses:", false), ("NAT44 twice-nat pool addresses:", true)];
     let mut lines = Vec::new();
@@ -323,6 +362,11 @@ fn all_addresses<K: Commands>(router: &Router) -> Vec<String> {
                 Some(vrf) => format!("  tenant VRF: {vrf}"),
                 None => "  tenant VRF independent".to_owned(),
             });
+            if !K::HAS_FAR_END {
+                let counts = busy.get(&address.addr.octets()).copied().unwrap_or_default();
+                let counts = ["other", "udp", "tcp", "icmp"].iter().zip(counts);
+                lines.extend(counts.map(|(name, n)| format!("  {n} busy {name} ports")));
+            }
         }
     }
     lines
@@ -336,7 +380,7 @@ fn sides<K: Commands>(router: &Router) -> Vec<String> {
             lines.push(format!(" {name} {}", role.word()));
         }
         if role.is_output {
-            lines.push(format!(" {name} {}", K::OUTPUT));
+            lines.push(format!(" {name} output-feature in out"));
         }
     }
     lines

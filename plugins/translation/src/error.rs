@@ -8,6 +8,9 @@ pub enum Error {
     /// NAT44 is not enabled
     #[retval(UNSUPPORTED)]
     Disabled,
+    /// NAT44 is not enabled
+    #[retval(FEATURE_ALREADY_DISABLED)]
+    NotEnabled,
     /// NAT44 is already enabled
     #[retval(FEATURE_ALREADY_ENABLED)]
     Enabled,
@@ -24,12 +27,24 @@ pub enum Error {
     /// no such entry
     #[retval(NO_SUCH_ENTRY)]
     Unknown,
+    /// a static mapping has a port of an address
+    #[retval(UNSPECIFIED)]
+    InUse,
+    /// static mapping only mode
+    #[retval(FEATURE_DISABLED)]
+    StaticOnly,
+    /// no address of the pool is the external one
+    #[retval(NO_SUCH_ENTRY)]
+    NotOfPool,
     /// no such table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
     /// the range ends before it begins, or is too long
     #[retval(INVALID_VALUE)]
     BadRange,
+    /// the size is no power of two
+    #[retval(INVALID_VALUE)]
+    BadSize,
     /// the protocol has no ports
     #[retval(INVALID_VALUE)]
     BadProtocol,

@@ -14,6 +14,7 @@
 
 pub mod commands;
 pub mod configuration;
+mod ends;
 pub mod error;
 pub mod handoff;
 pub mod mapping;

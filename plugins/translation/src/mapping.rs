@@ -112,6 +112,16 @@ pub fn collide(a: &Mapping, b: &Mapping) -> bool {
     place(a) == place(b) && (a.interface.is_some() || a.external == b.external)
 }
 
+/// Whether packets of one host would have two translations by mappings, which share no load.
+fn share_host(a: &Mapping, b: &Mapping) -> bool {
+    let counts = |m: &Mapping| !m.is_balanced && !m.is_out2in_only;
+    let is_same = |a: &Local, b: &Local| {
+        (a.addr, a.port, a.vrf) == (b.addr, b.port, b.vrf) && !a.addr.is_unspecified()
+    };
+    let locals = || a.locals.iter().any(|a| b.locals.iter().any(|b| is_same(a, b)));
+    counts(a) && counts(b) && a.protocol == b.protocol && locals()
+}
+
 /// Whether a mapping can be added.
 ///
 /// # Errors
@@ -148,7 +158,7 @@ pub fn add(all: &mut Vec<Mapping>, new: Mapping) -> Result<(), Error> {
         known.locals.extend(new.locals);
         return Ok(());
     }
-    if all.iter().any(|m| collide(m, &new)) {
+    if all.iter().any(|m| collide(m, &new) || share_host(m, &new)) {
         return Err(Error::Exists);
     }
     all.push(new);

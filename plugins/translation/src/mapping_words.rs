@@ -7,7 +7,7 @@ use net::prelude::*;
 
 use crate::error::Error;
 use crate::mapping::{Local, Mapping, Twice};
-use crate::words::{end, protocol, word};
+use crate::words::{below, end, protocol, word};
 
 /// Form of a command about mappings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,9 +175,9 @@ impl Mapping {
     pub fn commands(&self, router: &Router, prefix: &str) -> Vec<String> {
         commands(self, router, prefix)
     }
-    /// A line of a list.
-    pub fn text(&self, router: &Router) -> String {
-        text(self, router)
+    /// Lines of a list, with protocols spelled by `spell`.
+    pub fn lines(&self, router: &Router, spell: fn(Protocol) -> String) -> Vec<String> {
+        lines(self, router, spell)
     }
 }
 
@@ -229,40 +229,35 @@ fn commands(m: &Mapping, router: &Router, prefix: &str) -> Vec<String> {
     vec![format!("{prefix} add static mapping {local} external {external}{outside}{end}")]
 }
 
-fn text(m: &Mapping, router: &Router) -> String {
-    let protocol = m.protocol.map_or("", word);
+fn lines(m: &Mapping, router: &Router, spell: fn(Protocol) -> String) -> Vec<String> {
+    let protocol = m.protocol.map_or_else(String::new, |p| format!("{} ", spell(p)));
     let port = |port: u16| if m.is_of_address() { String::new() } else { format!(":{port}") };
     let external = match m.interface {
         Some(interface) => router.interfaces.name(interface).to_owned(),
         None => m.external.to_string(),
     };
+    let external = format!("{external}{}", port(m.port));
     let twice = match m.twice {
         Twice::No => "",
         Twice::Always => " twice-nat",
         Twice::ToItself => " self-twice-nat",
     };
     let only = if m.is_out2in_only { " out2in-only" } else { "" };
-    let locals = m.locals.iter().map(|l| {
-        let part = match m.is_balanced {
-            true => format!(" probability {}", l.probability),
-            false => String::new(),
-        };
-        format!("local {}{} vrf {}{part}", l.addr, port(l.port), l.vrf)
-    });
-    if let [local] = &m.locals[..]
-        && !m.is_identity
-        && !m.is_balanced
-    {
-        let (from, to) = (port(local.port), port(m.port));
-        let protocol = protocol.to_uppercase();
-        let space = if protocol.is_empty() { "" } else { " " };
-        return format!(
-            "{space}{protocol} local {}{from} external {external}{to} vrf {}{twice}{only}",
-            local.addr, local.vrf
-        );
+    let each = |l: &Local| match m.is_identity {
+        true => format!(" identity mapping {protocol}{external} vrf {}", l.vrf),
+        false => {
+            let from = port(l.port);
+            let end = format!("vrf {}{twice}{only}", l.vrf);
+            format!(" {protocol}local {}{from} external {external} {end}", l.addr)
+        }
+    };
+    if !m.is_balanced {
+        return m.locals.iter().map(each).collect();
     }
-    let locals: Vec<_> = locals.collect();
-    let kind = if m.is_identity { "identity mapping " } else { "" };
-    let external = format!("external {external}{}", port(m.port));
-    format!(" {kind}{protocol} {external} {}{twice}{only}", locals.join(" "))
+    let each = |l: &Local| {
+        let (addr, from, vrf, part) = (l.addr, port(l.port), l.vrf, l.probability);
+        format!("  local {addr}{from} vrf {vrf} probability {part}")
+    };
+    let head = format!(" {protocol}external {external}{twice}{only}");
+    below(&head, m.locals.iter().map(each))
 }

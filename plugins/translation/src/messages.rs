@@ -2,9 +2,10 @@
 
 use control::api::Fields;
 use net::prelude::*;
+use sessions::slices::{Rows, SLICE};
 
 use crate::mapping::{Local, Mapping};
-use crate::session::{NatSession, STATIC};
+use crate::session::{BYPASS, NatSession, STATIC};
 use crate::state::{Kind, Nat};
 
 /// Interface, table or processor of messages for none.
@@ -34,6 +35,16 @@ pub struct User {
     pub nstaticsessions: u32,
 }
 
+/// Buckets of a table of the original, as clients read it, for so many entries.
+pub fn buckets(entries: u32) -> u32 {
+    (entries.div_ceil(5) * 2).next_power_of_two()
+}
+
+/// Whether clients see a session: one without a far end that only lets packets pass is none.
+fn is_listed<K: Kind>(s: &NatSession) -> bool {
+    K::HAS_FAR_END || !s.data.is(BYPASS)
+}
+
 /// Requests of clients.
 impl<K: Kind> Nat<K> {
     /// Workers that have sessions.
@@ -44,42 +55,79 @@ impl<K: Kind> Nat<K> {
             name: t.name.into(),
         })
     }
-    /// All hosts.
-    pub fn users(router: &mut Router) -> impl Iterator<Item = User> + '_ {
+    /// All hosts, for [`Module::dump_some`].
+    pub fn users<R>(router: &Router, row: impl Fn(User) -> R + 'static) -> Rows<R> {
+        let mut slices = Self::slices(router, is_listed::<K>);
         let mut hosts = BTreeMap::<(u16, [u8; 4]), [u32; 2]>::new();
-        for (_, s) in Self::list_sessions(router, |_| true).unwrap_or_default() {
-            let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
-            count[usize::from(s.data.is(STATIC))] += 1;
-        }
-        hosts.into_iter().map(|((fib, host), [nsessions, nstaticsessions])| User {
-            vrf_id: router.fib.table_id::<Ip4>(TableIndex(fib)).unwrap_or(0),
-            ip_address: host.into(),
-            nsessions,
-            nstaticsessions,
+        Box::new(move |router, rows| {
+            if let Ok(Some(found)) = slices(router) {
+                for (_, s) in found {
+                    let count = hosts.entry((s.data.in_fib, s.forward.src)).or_default();
+                    count[usize::from(s.data.is(STATIC))] += 1;
+                }
+                return true;
+            }
+            let some = std::iter::from_fn(|| hosts.pop_first()).take(SLICE);
+            rows.extend(some.map(|((fib, host), [nsessions, nstaticsessions])| {
+                row(User {
+                    vrf_id: router.fib.table_id::<Ip4>(TableIndex(fib)).unwrap_or(0),
+                    ip_address: host.into(),
+                    nsessions,
+                    nstaticsessions,
+                })
+            }));
+            !hosts.is_empty()
         })
     }
-    /// The sessions of a host.
-    pub fn sessions_of(router: &mut Router, host: Ipv4Addr, vrf: u32) -> Vec<NatSession> {
-        let Some(table) = router.fib.table::<Ip4>(vrf) else { return Vec::new() };
+    /// The sessions of a host, for [`Module::dump_some`].
+    pub fn sessions_of<R: 'static>(
+        router: &Router,
+        host: Ipv4Addr,
+        vrf: u32,
+        row: impl Fn(&Router, &NatSession) -> R + 'static,
+    ) -> Rows<R> {
+        let table = router.fib.table::<Ip4>(vrf);
         let host = host.octets();
-        let is_meant = move |s: &NatSession| s.forward.src == host && s.data.in_fib == table.0;
-        let all = Self::list_sessions(router, is_meant).unwrap_or_default();
-        all.into_iter().map(|(_, session)| session).collect()
+        let is_meant = move |s: &NatSession| {
+            let is_of = table.is_some_and(|table| s.data.in_fib == table.0);
+            is_listed::<K>(s) && s.forward.src == host && is_of
+        };
+        let mut slices = Self::slices(router, is_meant);
+        let (mut all, mut is_whole) = (Vec::new(), false);
+        Box::new(move |router, rows| {
+            if let Ok(Some(found)) = slices(router) {
+                all.extend(found.into_iter().map(|(_, session)| session));
+                return true;
+            }
+            if !std::mem::replace(&mut is_whole, true) {
+                // Those that were silent longest first.
+                all.sort_by(|a: &NatSession, b| b.heard().total_cmp(&a.heard()));
+            }
+            let rest = all.len().saturating_sub(SLICE);
+            rows.extend(all.drain(rest..).rev().map(|session| row(router, &session)));
+            !all.is_empty()
+        })
     }
     /// The mappings that are meant, each with one of its hosts: those of interfaces last, and
     /// before them once more with the address that they have now.
     pub fn mappings(
         router: &Router,
-        is_meant: impl Fn(&Mapping) -> bool,
+        is_meant: impl Fn(&Mapping) -> bool + 'static,
     ) -> impl Iterator<Item = (Mapping, Local)> {
+        let found = Self::resolved_mappings(router).into_iter().filter(move |m| is_meant(m));
+        let each = |m: Mapping| m.locals.clone().into_iter().map(move |local| (m.clone(), local));
+        found.flat_map(each)
+    }
+    /// All mappings: those of interfaces last, and before them once more with the address that they
+    /// have now.
+    pub fn resolved_mappings(router: &Router) -> Vec<Mapping> {
         let all = Self::settings(router).map_or(&[][..], |s| &s.mappings);
         let (of_interfaces, mut found): (Vec<Mapping>, Vec<Mapping>) =
-            all.iter().filter(|m| is_meant(m)).cloned().partition(|m| m.interface.is_some());
+            all.iter().cloned().partition(|m| m.interface.is_some());
         let resolved = of_interfaces.iter().filter_map(|m| m.resolved(router));
         found.extend(resolved.map(|m| Mapping { interface: None, ..m }));
         found.extend(of_interfaces);
-        let each = |m: Mapping| m.locals.clone().into_iter().map(move |local| (m.clone(), local));
-        found.into_iter().flat_map(each)
+        found
     }
 }
 

@@ -1,13 +1,14 @@
 //! Requests of operators and clients to a kind of NAT.
 
 use net::prelude::*;
+use sessions::slices::Gather;
 
 use crate::address_of;
 use crate::error::Error;
 use crate::mapping::{self, Mapping};
 use crate::pool::PoolAddress;
-use crate::role::{self, Role};
-use crate::session::Timeouts;
+use crate::role::{self, Side};
+use crate::session::{NatSession, Timeouts};
 use crate::state::{Kind, Nat};
 use crate::words::Sides;
 
@@ -35,12 +36,12 @@ impl<K: Kind> Nat<K> {
     pub fn set_interface(
         router: &mut Router,
         interface: InterfaceIndex,
-        change: impl FnOnce(&mut Role<Self>) -> &mut bool,
+        side: Side,
         is_add: bool,
     ) -> Result<(), Error> {
         Self::settings(router)?;
         let hands_off = router.engine.data_threads().len() > 1;
-        let role = role::changed(router, interface, change, is_add, hands_off)?;
+        let role = role::changed(router, interface, side, is_add, hands_off)?;
         Self::set_role(router, interface, role)
     }
     /// Adds sides to interfaces, or takes them away.
@@ -49,13 +50,11 @@ impl<K: Kind> Nat<K> {
     /// [`Error`]; those before have changed then.
     pub fn set_interfaces(router: &mut Router, set: &Sides) -> Result<(), Error> {
         for interface in &set.inside {
-            Self::set_interface(router, *interface, |r| &mut r.is_inside, !set.del)?;
+            Self::set_interface(router, *interface, Side::Inside, !set.del)?;
         }
         for interface in &set.outside {
-            match set.output_feature {
-                true => Self::set_interface(router, *interface, |r| &mut r.is_output, !set.del)?,
-                false => Self::set_interface(router, *interface, |r| &mut r.is_outside, !set.del)?,
-            }
+            let side = if set.output_feature { Side::Output } else { Side::Outside };
+            Self::set_interface(router, *interface, side, !set.del)?;
         }
         Ok(())
     }
@@ -71,7 +70,7 @@ impl<K: Kind> Nat<K> {
         is_add: bool,
     ) -> Result<(), Error> {
         let gone = Self::change(router, |s| s.pool.set(range, vrf, is_twice, is_add))?;
-        gone.into_iter().for_each(|address| Self::release_address(router, address));
+        Self::release_addresses(router, &gone);
         Ok(())
     }
     /// Uses an interface's address as the pool, or stops.
@@ -89,7 +88,8 @@ impl<K: Kind> Nat<K> {
         Self::change(router, |s| s.pool.set_interface(interface, is_twice, is_add))?;
         if let Some(addr) = address_of(router, interface).filter(|_| !is_add) {
             let from = Some(interface.0);
-            Self::release_address(router, PoolAddress { addr, vrf: None, is_twice, from });
+            let gone = PoolAddress { addr, vrf: None, is_twice, from };
+            Self::release_addresses(router, &[gone]);
         }
         Ok(())
     }
@@ -114,6 +114,7 @@ impl<K: Kind> Nat<K> {
         Self::settings(router)?;
         if is_add {
             mapping::check(router, &mapping)?;
+            K::check_mapping(router, &mapping)?;
             Self::change(router, |s| mapping::add(&mut s.mappings, mapping.clone()))?;
             return Self::take_over(router, &mapping);
         }
@@ -131,15 +132,32 @@ impl<K: Kind> Nat<K> {
             Ok(())
         })
     }
-    /// Sets the maximum segment size of TCP.
+    /// Sets the maximum segment size of TCP; 0 is none.
     ///
     /// # Errors
     /// [`Error`].
     pub fn set_mss(router: &mut Router, mss: Option<u16>) -> Result<(), Error> {
         Self::change(router, |s| {
-            s.mss = mss;
+            s.mss = mss.filter(|mss| *mss != 0);
             Ok(())
         })
+    }
+    /// The frame queue size, after setting it: to a power of two, while the kind is disabled.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn frame_queue(router: &mut Router, size: Option<u32>) -> Result<u32, Error> {
+        let nat = router.own_mut::<Self>();
+        if let Some(size) = size {
+            if nat.settings.is_some() {
+                return Err(Error::Enabled);
+            }
+            if !size.is_power_of_two() {
+                return Err(Error::BadSize);
+            }
+            nat.frame_queue = size;
+        }
+        Ok(nat.frame_queue)
     }
     /// Sets the timeouts; sessions have the new ones at once.
     ///
@@ -154,14 +172,18 @@ impl<K: Kind> Nat<K> {
         let Some(sessions) = sessions else { return Ok(()) };
         sessions.set_classes(router, new.classes()).map_err(|_| Error::NoAnswer)
     }
-    /// Ends a session.
+    /// Ends a session; `answer` makes the answer.
     ///
     /// # Errors
     /// [`Error`].
-    pub fn remove_session(router: &mut Router, name: SessionName) -> Result<(), Error> {
+    pub fn remove_session<R: 'static>(
+        router: &Router,
+        name: SessionName,
+        answer: impl FnOnce(Result<(), Error>) -> R + 'static,
+    ) -> Result<Gather<(), R>, Error> {
         Self::settings(router)?;
-        let table = router.fib.table::<Ip4>(name.vrf).ok_or(Error::NoTable(name.vrf))?;
-        let gone = Self::remove_sessions(router, move |s| {
+        let table = router.fib.table::<Ip4>(name.vrf).ok_or(Error::Unknown)?;
+        let is_meant = move |s: &NatSession| {
             let (near, far) = match name.is_inside {
                 true => ((s.forward.src, s.forward.src_port), (s.forward.dst, s.forward.dst_port)),
                 false => ((s.reverse.dst, s.reverse.dst_port), (s.reverse.src, s.reverse.src_port)),
@@ -170,7 +192,7 @@ impl<K: Kind> Nat<K> {
                 && name.far.is_none_or(|f| f == far)
                 && s.forward.protocol() == name.protocol
                 && (!name.is_inside || s.data.in_fib == table.0)
-        })?;
-        if gone > 0 { Ok(()) } else { Err(Error::Unknown) }
+        };
+        Ok(Self::ended(router, is_meant, answer))
     }
 }

@@ -124,22 +124,44 @@ pub fn set<K: 'static>(
     Ok(())
 }
 
-/// A role with one side more, or less.
+/// A side of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Hosts that are translated.
+    Inside,
+    /// Their far ends.
+    Outside,
+    /// Their far ends, translating on transmit. Excludes the other sides.
+    Output,
+}
+
+/// A role with one side more, or less. A side that the interface has already is no error.
 ///
 /// # Errors
-/// The interface is missing, or has the side already, or does not have it.
+/// The interface is missing, has a side that excludes the new one, or lacks the old one.
 pub fn changed<K: 'static>(
     router: &Router,
     interface: InterfaceIndex,
-    change: impl FnOnce(&mut Role<K>) -> &mut bool,
+    side: Side,
     is_add: bool,
     hands_off: bool,
 ) -> Result<Role<K>, Error> {
     router.interfaces.at(interface).ok_or(Error::NoInterface)?;
     let mut role = router.setting::<Role<K>>(interface);
-    let place = change(&mut role);
-    if *place == is_add {
-        return Err(if is_add { Error::Exists } else { Error::Unknown });
+    let excludes = match side {
+        Side::Inside | Side::Outside => role.is_output,
+        Side::Output => !role.is_none(),
+    };
+    let place = match side {
+        Side::Inside => &mut role.is_inside,
+        Side::Outside => &mut role.is_outside,
+        Side::Output => &mut role.is_output,
+    };
+    if is_add && excludes {
+        return Err(Error::Exists);
+    }
+    if !is_add && !*place {
+        return Err(Error::Unknown);
     }
     *place = is_add;
     role.hands_off = !role.is_none() && hands_off;

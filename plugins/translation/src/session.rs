@@ -98,6 +98,8 @@ pub const BALANCED: u8 = 1 << 3;
 pub const HAIRPIN: u8 = 1 << 4;
 /// For all remote ends: theirs are 0 in its flows.
 pub const ANY_FAR_END: u8 = 1 << 5;
+/// The other router of a pair made it.
+pub const OF_PEER: u8 = 1 << 6;
 
 /// State of a session of NAT. Its forward flow is that of packets from inside as received, in their
 /// table, the reverse one that of packets from outside as received: the translation of either is
@@ -249,6 +251,13 @@ pub fn counter_of<A: sessions::Address>(seen: &Seen<A>) -> usize {
         (_, Protocol::TCP) => 0,
         (_, Protocol::UDP) => 1,
         _ => 3,
+    }
+}
+
+/// Sets counters to zero, while no thread counts.
+pub fn zero<'a>(all: impl IntoIterator<Item = &'a Rows<Counter>>) {
+    for rows in all {
+        (0..rows.threads()).for_each(|thread| rows.zero(thread, 0..rows.row(thread).len()));
     }
 }
 

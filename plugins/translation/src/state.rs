@@ -1,11 +1,12 @@
 //! Control's state of a kind of NAT of IPv4, and what it tells the nodes.
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::{Mutex, PoisonError};
 
 use net::neighbor::Answered;
 use net::prelude::*;
-use sessions::{Affinity, Step, Usage, Walked};
+use sessions::{Affinity, Step, Usage};
 
 use crate::address_of;
 use crate::error::Error;
@@ -30,10 +31,14 @@ pub trait Kind: Sized + 'static {
     type Core: Clone + Send + Sync + 'static;
     /// Default limit of sessions of a thread.
     const SESSIONS: u32;
+    /// Default frame queue size.
+    const FRAME_QUEUE: u32;
     /// Name.
     const NAME: &'static str;
     /// Whether a session has one far end, which may be translated too.
     const HAS_FAR_END: bool;
+    /// Refusal of requests while it is disabled.
+    const DISABLED: Error = Error::Disabled;
 
     /// Prepares to be enabled: takes what the settings need.
     ///
@@ -48,8 +53,17 @@ pub trait Kind: Sized + 'static {
     fn end(router: &mut Router, settings: &Settings<Self>);
     /// The configuration that follows from settings.
     fn configure(router: &Router, settings: &Settings<Self>) -> Self::Config;
+    /// Checks a mapping before it is added.
+    ///
+    /// # Errors
+    /// What the kind lacks for it.
+    fn check_mapping(_: &Router, _: &Mapping) -> Result<(), Error> {
+        Ok(())
+    }
     /// Addresses outside that sessions have.
     fn outside(config: &Self::Config) -> Outside;
+    /// Sets its counters to zero, while it is disabled.
+    fn reset(core: &Self::Core);
     /// Records on a thread that a session ended there or moved to another one.
     fn ended(core: &Self::Core, thread: usize, gone: &NatSession);
     /// Records on a thread that a session moved there from another one.
@@ -128,6 +142,9 @@ pub struct Nat<K: Kind> {
     pub workers: Workers,
     /// Addresses outside that packets are received for.
     pub received: Received,
+    /// The frame queue size that clients set; 0 before the kind is enabled first. Queues between
+    /// threads here have a size of their own.
+    pub frame_queue: u32,
 }
 
 /// A session as control sees it, with the thread that owns it.
@@ -143,7 +160,7 @@ impl<K: Kind> Nat<K> {
     /// # Errors
     /// [`Error::Disabled`].
     pub fn settings(router: &Router) -> Result<&Settings<K>, Error> {
-        router.own::<Self>().settings.as_ref().ok_or(Error::Disabled)
+        router.own::<Self>().settings.as_ref().ok_or(K::DISABLED)
     }
     /// The settings; none while NAT is disabled.
     pub fn known(router: &Router) -> Settings<K> {
@@ -157,7 +174,7 @@ impl<K: Kind> Nat<K> {
         router: &mut Router,
         change: impl FnOnce(&mut Settings<K>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let done = change(router.own_mut::<Self>().settings.as_mut().ok_or(Error::Disabled)?)?;
+        let done = change(router.own_mut::<Self>().settings.as_mut().ok_or(K::DISABLED)?)?;
         Self::apply(router);
         Ok(done)
     }
@@ -179,8 +196,12 @@ impl<K: Kind> Nat<K> {
             return Err(Error::NoMemory);
         };
         let nat = router.own_mut::<Self>();
+        K::reset(&nat.core);
         nat.sessions.publish(Some(new));
         nat.settings = Some(settings);
+        if nat.frame_queue == 0 {
+            nat.frame_queue = K::FRAME_QUEUE;
+        }
         Self::apply(router);
         Ok(())
     }
@@ -194,7 +215,12 @@ impl<K: Kind> Nat<K> {
         for (interface, _) in Self::roles(router) {
             Self::set_role(router, interface, Role::default())?;
         }
-        let _ = Self::remove_sessions(router, |_| true);
+        // All at once: their table goes.
+        if let Some(all) = router.own::<Self>().sessions.current().clone() {
+            let ending = Self::ending(router, |_| true);
+            let gone = all.walk(router, ending).unwrap_or_default();
+            Self::tell(router, &all, &gone);
+        }
         let nat = router.own_mut::<Self>();
         nat.settings = None;
         nat.sessions.publish(None);
@@ -230,9 +256,8 @@ impl<K: Kind> Nat<K> {
     }
     /// Receives packets to these addresses.
     fn receive(router: &mut Router, new: Received) {
-        let old = std::mem::take(&mut router.own_mut::<Self>().received);
+        let old = std::mem::replace(&mut router.own_mut::<Self>().received, new.clone());
         received::receive(router, K::NAME, &old, &new);
-        router.own_mut::<Self>().received = new;
     }
     /// Addresses outside in the tables of interfaces where far ends are.
     fn received(router: &Router, answered: &Answered) -> Received {
@@ -280,45 +305,8 @@ impl<K: Kind> Nat<K> {
         }
         (interfaces, fibs)
     }
-    /// All sessions for which `is_meant`.
-    ///
-    /// # Errors
-    /// [`Error::NoAnswer`].
-    pub fn list_sessions(
-        router: &mut Router,
-        is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
-    ) -> Result<Vec<Shown>, Error> {
-        let sessions = router.own::<Self>().sessions.current().clone();
-        let Some(sessions) = sessions else { return Ok(Vec::new()) };
-        let look = move |thread, session: &mut NatSession| {
-            Walked::keep(is_meant(session).then_some((thread, *session)))
-        };
-        sessions.walk(router, look).map_err(|_| Error::NoAnswer)
-    }
-    /// Ends all sessions for which `is_meant`; how many.
-    ///
-    /// # Errors
-    /// [`Error::NoAnswer`].
-    pub fn remove_sessions(
-        router: &mut Router,
-        is_meant: impl Fn(&NatSession) -> bool + Clone + Send + 'static,
-    ) -> Result<usize, Error> {
-        let nat = router.own::<Self>();
-        let core = nat.core.clone();
-        let Some(sessions) = nat.sessions.current().clone() else { return Ok(0) };
-        let look = move |thread, session: &mut NatSession| {
-            if !is_meant(session) {
-                return Walked::keep(None);
-            }
-            K::ended(&core, thread, session);
-            Walked::remove(Some(*session))
-        };
-        let gone = sessions.walk(router, look).map_err(|_| Error::NoAnswer)?;
-        Self::tell(router, &sessions, &gone);
-        Ok(gone.len())
-    }
     /// Reports ended sessions; returns the number of remaining ones.
-    fn tell(router: &mut Router, sessions: &NatSessions, gone: &[NatSession]) {
+    pub(crate) fn tell(router: &mut Router, sessions: &NatSessions, gone: &[NatSession]) {
         K::tell(router, gone);
         let core = router.own::<Self>().core.clone();
         // A thread that does not answer is reported at the next request.
@@ -365,15 +353,19 @@ impl<K: Kind> Nat<K> {
         Self::tell(router, &sessions, &ends);
         more
     }
-    /// Ends the sessions that have an address of the pool.
-    pub(crate) fn release_address(router: &mut Router, address: PoolAddress) {
-        let addr = address.addr.octets();
-        let _ = Self::remove_sessions(router, move |s| match address.is_twice {
-            true => s.data.is(TWICE) && s.forward.dst == addr,
-            false => !s.data.is(STATIC) && s.reverse.dst == addr,
+    /// Ends the sessions that have addresses of the pool.
+    pub(crate) fn release_addresses(router: &mut Router, addresses: &[PoolAddress]) {
+        let of = |is_twice| {
+            let those = addresses.iter().filter(move |address| address.is_twice == is_twice);
+            those.map(|address| address.addr.octets()).collect::<HashSet<_>>()
+        };
+        let (once, twice) = (of(false), of(true));
+        let _ = Self::remove_sessions(router, move |s| {
+            s.data.is(TWICE) && twice.contains(&s.forward.dst)
+                || !s.data.is(STATIC) && once.contains(&s.reverse.dst)
         });
     }
-    /// Ends the sessions of a mapping; how many.
+    /// Ends the sessions of a mapping; returns how many so far.
     pub(crate) fn release_mapping(router: &mut Router, mapping: &Mapping) -> Result<usize, Error> {
         let of = mapping.interface.map(InterfaceIndex);
         let external = of.and_then(|i| address_of(router, i)).unwrap_or(mapping.external).octets();
@@ -385,7 +377,8 @@ impl<K: Kind> Nat<K> {
         })
     }
     /// Ends sessions that come and go which a mapping gives another translation: those of its
-    /// hosts, and of others that have its end outside if that leads to one host. How many.
+    /// hosts, and of others that have its end outside if that leads to one host.
+    /// Returns how many so far.
     pub(crate) fn take_over(router: &mut Router, mapping: &Mapping) -> Result<usize, Error> {
         let of = mapping.interface.map(InterfaceIndex);
         let external = match of {

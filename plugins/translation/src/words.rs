@@ -11,6 +11,13 @@ pub fn below(head: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
     std::iter::once(head.to_owned()).chain(lines).collect()
 }
 
+/// The head of a thread's sessions in a list.
+pub fn thread_head(router: &Router, thread: usize, sessions: usize) -> String {
+    let all = router.engine.thread_infos();
+    let name = all.iter().find(|info| info.id == thread).map_or("vpp_main", |info| &info.name);
+    format!("-------- thread {thread} {name}: {sessions} sessions --------")
+}
+
 /// Workers, in lines.
 pub fn workers(all: &[ThreadInfo]) -> Vec<String> {
     let lines = all.iter().map(|thread| format!("  {}", thread.name));
@@ -63,8 +70,8 @@ pub struct AddressRange(pub [Ipv4Addr; 2]);
 
 impl Value for AddressRange {
     fn take(args: &mut Args<'_>, what: &str) -> Result<Self, Error> {
-        let first = args.value(what)?;
-        Ok(Self([first, if args.keyword("-") { args.value(what)? } else { first }]))
+        let (first, last) = args.range(what)?;
+        Ok(Self([first, last.unwrap_or(first)]))
     }
 }
 

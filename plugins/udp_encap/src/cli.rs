@@ -174,21 +174,25 @@ struct Row {
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, table_id, src, dst, src_port, dst_port, locks, .. } = self;
+        let Self { id, table_id, src, dst, src_port, dst_port, packets, bytes, .. } = self;
         write!(f, "udp-encap:[{id}]: ip-fib-index:{table_id} ip:[src:{src}, dst:{dst}] udp:[src:")?;
-        match src_port {
-            Some(port) => write!(f, "{port}"),
-            None => write!(f, "entropy"),
-        }?;
-        write!(f, ", dst:{dst_port}] locks:{locks}")
+        let flags = if src_port.is_none() { "src-port-is-entropy" } else { "none" };
+        write!(f, "{}", src_port.unwrap_or_default())?;
+        write!(f, ", dst:{dst_port}] flags:{flags} to:[{packets}:{bytes}]]")
     }
 }
 
-fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_rows(rows: &[Row], is_detailed: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     rows.iter().try_for_each(|row| {
-        writeln!(f, "{row}")?;
-        let Row { load_balance, packets, bytes, .. } = row;
-        writeln!(f, "  stacked on load-balance {load_balance}, packets:{packets} bytes:{bytes}")
+        let Row { load_balance, locks, .. } = row;
+        match is_detailed {
+            true => writeln!(
+                f,
+                "{row} locks:{locks}\n Stacked on:\n  [@0]: dpo-load-balance: \
+                 [index:{load_balance}]"
+            ),
+            false => writeln!(f, "{row}"),
+        }
     })
 }
 
@@ -212,7 +216,8 @@ fn show(router: &Router, only: Option<u32>) -> Result<Output, Error> {
         return Err(super::Error::Unknown(id).into());
     }
     let ids = all.keys().filter(|id| only.is_none_or(|only| only == **id));
-    Ok(Output::rows(ids.filter_map(|id| row(router, *id)), write_rows))
+    let rows = ids.filter_map(|id| row(router, *id));
+    Ok(Output::rows(rows, move |rows, f| write_rows(rows, only.is_some(), f)))
 }
 
 pub(super) fn configuration(router: &Router, lines: &mut Lines<'_>) {

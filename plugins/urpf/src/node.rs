@@ -19,18 +19,33 @@ pub trait Sources: SourceFamily {
     const NODES: [[&'static str; 2]; 2];
     /// Arcs of received and sent packets.
     const ARCS: [&'static FeatureArc; 2];
+    /// Whether no route leads back to a packet's source, and none needs to: it stays on its link.
+    fn stays_on_link(packet: &[u8]) -> bool;
 }
 
 impl Sources for Ip4 {
     const NODES: [[&'static str; 2]; 2] =
         [["ip4-rx-urpf-loose", "ip4-rx-urpf-strict"], ["ip4-tx-urpf-loose", "ip4-tx-urpf-strict"]];
     const ARCS: [&'static FeatureArc; 2] = [&IP4_UNICAST, &IP4_OUTPUT];
+
+    /// Hosts without an address ask all others (RFC 1122 section 3.2.1.3).
+    #[inline(always)]
+    fn stays_on_link(packet: &[u8]) -> bool {
+        ip4::Header::ref_from_prefix(packet)
+            .is_ok_and(|(h, _)| h.src == [0; 4] && h.dst == [255; 4])
+    }
 }
 
 impl Sources for Ip6 {
     const NODES: [[&'static str; 2]; 2] =
         [["ip6-rx-urpf-loose", "ip6-rx-urpf-strict"], ["ip6-tx-urpf-loose", "ip6-tx-urpf-strict"]];
     const ARCS: [&'static FeatureArc; 2] = [&IP6_UNICAST, &IP6_OUTPUT];
+
+    #[inline(always)]
+    fn stays_on_link(packet: &[u8]) -> bool {
+        let header = ip6::Header::ref_from_prefix(packet).ok();
+        header.is_some_and(|(h, _)| h.src_addr().is_unicast_link_local())
+    }
 }
 
 /// Checks sources of received packets, or sent ones (`OUT`), loosely or `STRICT`ly.
@@ -70,7 +85,8 @@ impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
             let (rx, at) = (p.rx(), if OUT { p.tx() } else { p.rx() });
             // On output the headers of the adjacency are in front.
             let l3 = if OUT { self.paths.front(p, epoch) } else { 0 };
-            let source = p.bytes().get(l3..).and_then(F::source_in).ok_or(Error::Drop)?;
+            let packet = p.bytes().get(l3..).unwrap_or_default();
+            let source = F::source_in(packet).ok_or(Error::Drop)?;
             let own = || self.ports.read(rx, epoch).and_then(F::table);
             let checks = self.settings.read(at, epoch);
             let check = checks.and_then(|checks| checks[usize::from(OUT)][LINK]);
@@ -82,7 +98,7 @@ impl<F: Sources, const LINK: usize, const OUT: bool, const STRICT: bool> Node
                 (true, false) => leads(Some(rx)),
                 // Hosts behind the interface cannot have sent packets that leave by it.
                 (true, true) => leads(None) && !leads(Some(at)),
-            } || F::is_of_link(source);
+            } || F::stays_on_link(packet);
             p.trace(|_| CheckTrace { table, leads_back });
             if leads_back { Ok(Continue) } else { Err(Error::Drop) }
         });

@@ -75,10 +75,8 @@ pub(super) fn register(cli: &mut Cli<Router>) {
         }
         Ok(show::all::<Vxlan>(router, "vxlan", |t, table| {
             let Vxlan { vni, src_port, dst_port, is_l3, .. } = t.kind;
-            let group = t.outer.group_over.map(|i| format!(" mcast-sw-if-idx {}", i.0));
-            let group = group.unwrap_or_default();
             let ends = format!("src_port {src_port} dst_port {dst_port} vni {vni} ");
-            show::line(t, table, &ends) + &group + if is_l3 { " l3" } else { "" }
+            show::line(t, table, &ends) + &show::group(t) + if is_l3 { " l3" } else { "" }
         }))
     });
 }

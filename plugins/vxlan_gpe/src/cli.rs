@@ -89,10 +89,13 @@ pub(super) fn register(cli: &mut Cli<Router>) {
             let VxlanGpe { vni, local_port, remote_port, carried, decap_vrf } = t.kind;
             let (src, dst, interface, next) =
                 (t.outer.src, t.outer.dst, t.interface.0, carried.word());
+            let looked_up = match carried {
+                Link::Ethernet => String::new(),
+                _ => format!(" fib-idx {decap_vrf}"),
+            };
             format!(
                 "lcl {src} rmt {dst} lcl_port {local_port} rmt_port {remote_port} vni {vni} \
-                 fib-idx {table} sw-if-idx {interface} decap-next-protocol {next} \
-                 fib-idx {decap_vrf}"
+                 fib-idx {table} sw-if-idx {interface} decap-next-protocol {next}{looked_up}"
             )
         }))
     });

@@ -291,7 +291,11 @@ fn subscribe(router: &mut Router, client: u32, m: &WantWireguardPeerEvents) -> R
 
 fn create(router: &mut Router, m: &WireguardInterfaceCreate) -> Result<InterfaceIndex, Retval> {
     let WireguardInterface { user_instance, private_key, port, src_ip, .. } = m.interface;
-    let key = Identity::from(if m.generate_key { random() } else { private_key.0 });
+    let key = match m.generate_key {
+        true => random().ok_or(super::Error::NoRandom)?,
+        false => private_key.0,
+    };
+    let key = Identity::from(key);
     let instance = Some(user_instance).filter(|instance| *instance != u32::MAX);
     Ok(interface::add(router, New { instance, key, port, src: src_ip.native()? })?)
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use control::Secret;
-use control::cli::Error as CliError;
+use control::cli::{Error as CliError, hex};
 use net::prelude::*;
 use serde::Serializer;
 
@@ -148,8 +148,8 @@ struct InterfaceRow {
 fn write_interface_rows(rows: &[InterfaceRow], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     rows.iter().try_for_each(|row| {
         let InterfaceRow { number, interface, src, port, public_key } = row;
-        writeln!(f, "[{number}] {interface} src:{src} port:{port}")?;
-        writeln!(f, "    public-key:{public_key}")
+        let digits = hex(&public_key.0);
+        writeln!(f, "[{number}] {interface} src:{src} port:{port} public-key:{public_key} {digits}")
     })
 }
 
@@ -198,15 +198,15 @@ fn write_peer_rows(rows: &[PeerRow], f: &mut fmt::Formatter<'_>) -> fmt::Result 
         write!(f, "[{}] endpoint:[{}->{}]", row.number, end(row.src), end(row.endpoint))?;
         write!(f, " {} keep-alive:{}", row.interface, row.keepalive)?;
         writeln!(f, " flags: [{}]", flags.join(", "))?;
-        writeln!(f, "    public-key:{}", row.public_key)?;
+        writeln!(f, "  public key:{} {}", row.public_key, hex(&row.public_key.0))?;
         if row.has_preshared_key {
-            writeln!(f, "    with a preshared key")?;
+            writeln!(f, "  with a preshared key")?;
         }
         if let Some(Session { age, is_initiator }) = row.session {
             let whose = if is_initiator { "here" } else { "by the peer" };
-            writeln!(f, "    session: {age:.0} s old, begun {whose}")?;
+            writeln!(f, "  session: {age:.0} s old, begun {whose}")?;
         }
-        writeln!(f, "    allowed-ips: {}", row.allowed.join(", "))
+        writeln!(f, "  allowed-ips: {}", row.allowed.join(", "))
     })
 }
 
@@ -245,7 +245,7 @@ fn peer_rows(router: &Router) -> Vec<PeerRow> {
 fn create(router: &mut Router, c: &Create) -> Result<Output, CliError> {
     let key = match (c.private_key, c.generate_key) {
         (Some(Secret(Key(key))), false) => Identity::from(key),
-        (None, true) => Identity::from(random::<32>()),
+        (None, true) => Identity::from(random::<32>().ok_or(super::Error::NoRandom)?),
         _ => return Err(CliError::new("missing private-key or generate-key")),
     };
     let new = New { instance: c.instance, key, port: c.listen_port, src: c.src };

@@ -112,25 +112,27 @@ struct Load {
 }
 
 impl Checker {
-    /// Of the owner of a public key.
-    pub fn new(public: &PublicKey, now: f64) -> Self {
+    /// Of the owner of a public key; `None` without random numbers.
+    pub fn new(public: &PublicKey, now: f64) -> Option<Self> {
         let key = |label| hash(&[label, public.as_bytes()]);
-        Self {
+        Some(Self {
             mac1_key: key(MAC1),
             cookie_key: key(COOKIE),
-            secret: random(),
+            secret: random()?,
             since: now,
             load: Load::default(),
             buckets: HashMap::new(),
-        }
+        })
     }
     /// Whether the first code of a message, given all but the codes, is for this end.
     pub fn is_for(&self, front: &[u8], macs: &Macs) -> bool {
         code(&self.mac1_key, front).ct_eq(&macs.mac1).into()
     }
     fn cookie_of(&mut self, from: Endpoint, now: f64) -> [u8; 16] {
-        if apart(now, self.since) >= COOKIE_LIFE {
-            (self.secret, self.since) = (random(), now);
+        if apart(now, self.since) >= COOKIE_LIFE
+            && let Some(secret) = random()
+        {
+            (self.secret, self.since) = (secret, now);
         }
         let mut bytes = match from.0 {
             IpAddr::V4(addr) => addr.octets().to_vec(),
@@ -162,12 +164,7 @@ impl Checker {
     }
     /// Whether an address may have one more handshake now. Of IPv6 a whole /64 counts as one.
     pub fn may_pass(&mut self, from: IpAddr, now: f64) -> bool {
-        let from = match from {
-            IpAddr::V4(_) => from,
-            IpAddr::V6(addr) => {
-                std::net::Ipv6Addr::from_bits(addr.to_bits() & !u128::from(u64::MAX)).into()
-            }
-        };
+        let from = wire::ip::source_of(from);
         if self.buckets.len() >= MOST_ADDRESSES && !self.buckets.contains_key(&from) {
             // Those that have not been here for so long are as good as unknown.
             self.buckets.retain(|_, (_, at)| apart(now, *at) < BURST / RATE);
@@ -184,18 +181,18 @@ impl Checker {
         }
         passes
     }
-    /// The cookie for the sender of a message.
-    pub fn cookie(&mut self, macs: &Macs, sender: u32, from: Endpoint, now: f64) -> Cookie {
+    /// The cookie for the sender of a message; `None` without random numbers.
+    pub fn cookie(&mut self, macs: &Macs, sender: u32, from: Endpoint, now: f64) -> Option<Cookie> {
         let cookie = self.cookie_of(from, now);
-        let nonce: [u8; 24] = random();
+        let nonce: [u8; 24] = random()?;
         let cipher = XChaCha20Poly1305::new((&self.cookie_key).into());
         let sealed = cipher.encrypt(&nonce.into(), Payload { msg: &cookie, aad: &macs.mac1 });
         let cookie = sealed.ok().and_then(|sealed| sealed.try_into().ok());
-        Cookie {
+        Some(Cookie {
             kind: kind::COOKIE.into(),
             receiver: sender.into(),
             nonce,
             cookie: cookie.expect("16 bytes and a tag"),
-        }
+        })
     }
 }

@@ -217,6 +217,7 @@ fn admit(
         Proof::None => Err(Error::Mac),
         Proof::Key => {
             let cookie = own.checker.cookie(macs, sender, arrived.from, arrived.at);
+            let cookie = cookie.ok_or(Error::SendHandshake)?;
             // The sender is still unknown: the reply is sent like those to the interface's peers.
             let table = peers.values().find(|peer| peer.interface == interface);
             let table = table.map_or(TableIndex::DEFAULT, |peer| peer.table);

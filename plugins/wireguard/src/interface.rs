@@ -64,6 +64,7 @@ pub fn add(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
         Some(wanted) => wanted,
         None => (0..).find(|n| !used.contains(n)).expect("fewer interfaces than numbers"),
     };
+    let checker = Checker::new(&new.key.public, router.now()).ok_or(Error::NoRandom)?;
     let (version, carrier, node) = carrier(new.src, new.port);
     router.use_carrier(version, carrier, node).map_err(Error::Taken)?;
     let made = NewInterface {
@@ -82,7 +83,6 @@ pub fn add(router: &mut Router, new: New) -> Result<InterfaceIndex, Error> {
             return Err(Error::Interface(e));
         }
     };
-    let checker = Checker::new(&new.key.public, router.now());
     let New { key, port, src, .. } = new;
     let interfaces = &mut router.own_mut::<Wireguard>().interfaces;
     let new = Interface { instance, key, port, src, is_up: false, checker };

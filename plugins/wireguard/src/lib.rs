@@ -79,6 +79,9 @@ pub enum Error {
     /// no table {0}
     #[retval(NO_SUCH_FIB)]
     NoTable(u32),
+    /// the system provides no random numbers
+    #[retval(SYSCALL_ERROR_1)]
+    NoRandom,
     /// a peer with this public key exists
     #[retval(ENTRY_ALREADY_EXISTS)]
     Exists,

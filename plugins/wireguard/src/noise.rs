@@ -42,14 +42,10 @@ impl From<[u8; 32]> for Identity {
     }
 }
 
-/// Random bytes.
-///
-/// # Panics
-/// When the kernel has none.
-pub fn random<const N: usize>() -> [u8; N] {
+/// Random bytes; `None` if the kernel has none, and then there is no handshake.
+pub fn random<const N: usize>() -> Option<[u8; N]> {
     let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).expect("the kernel has random numbers");
-    bytes
+    SystemRandom::new().fill(&mut bytes).is_ok().then_some(bytes)
 }
 
 /// The hash of some bytes behind each other.
@@ -161,7 +157,7 @@ pub fn initiate(
     sender: u32,
 ) -> Option<(Initiation, Begun)> {
     let mut state = Symmetric::new(remote);
-    let ephemeral = StaticSecret::from(random());
+    let ephemeral = StaticSecret::from(random()?);
     let public = PublicKey::from(&ephemeral).to_bytes();
     state.mix_ephemeral(&public);
     let key = state.mix_shared(&ephemeral, remote)?;
@@ -210,7 +206,7 @@ impl Initiated {
         preshared: &Preshared,
         (sender, receiver): (u32, u32),
     ) -> Option<(Response, Keys)> {
-        let ephemeral = StaticSecret::from(random());
+        let ephemeral = StaticSecret::from(random()?);
         let public = PublicKey::from(&ephemeral).to_bytes();
         self.state.mix_ephemeral(&public);
         self.state.mix_shared(&ephemeral, &self.ephemeral)?;

@@ -155,6 +155,7 @@ impl Tables {
     }
     /// A number for a new session; `None` when there are as many as there may be.
     pub fn take(&mut self) -> Option<u32> {
+        let random = u32::from_le_bytes(super::noise::random()?);
         let place = self.free.pop().or_else(|| {
             let is_left = (self.used as usize) < MAX_SESSIONS;
             is_left.then(|| {
@@ -162,7 +163,7 @@ impl Tables {
                 self.used - 1
             })
         })?;
-        Some(number(place, u32::from_le_bytes(super::noise::random())))
+        Some(number(place, random))
     }
     /// Forgets a session.
     pub fn give_back(&mut self, local: u32) {

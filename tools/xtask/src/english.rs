@@ -66,6 +66,7 @@ const BANNED: &[(&str, &str)] = &[
     ("to who", "name it: `to the receiver`, `to the handler`"),
     ("for who", "name it: `for the caller`, `for display`"),
     ("by who", "name it: `by the owner`, `by the node`"),
+    ("for ever", "`forever`"),
     ("in vain", "`without success`, `without effect`"),
     ("looks whether", "`checks whether`"),
     ("look whether", "`check whether`"),

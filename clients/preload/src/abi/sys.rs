@@ -112,7 +112,7 @@ fn message(parts: &[libc::iovec]) -> libc::msghdr {
     }
 }
 
-/// Waits for a descriptor for some milliseconds, or for ever; the events that there are.
+/// Waits for a descriptor for some milliseconds, or forever; the events that there are.
 pub fn poll(fd: i32, events: i16, milliseconds: Option<u32>) -> Done<i16> {
     let mut set = libc::pollfd { fd, events, revents: 0 };
     let wait = milliseconds.unwrap_or(0);

@@ -9,7 +9,7 @@ use tokio::io::Interest;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::super::dispatch::{Ignored, Job, answers_to, dispatch};
+use super::super::dispatch::{Ignored, Job, dispatch};
 use super::super::lane;
 use super::super::outgoing::HEADER;
 use super::super::retval::Retval;
@@ -161,11 +161,6 @@ impl<C: 'static> Connection<C> {
         self.output.len() - self.sent + waiting < HIGH
     }
 
-    /// Whether another client, to which answers are to go, has to read some before.
-    fn is_full(&self, client: u32) -> bool {
-        client != self.index && self.server.0.clients.waiting(client) >= HIGH
-    }
-
     fn read(&mut self) -> io::Result<()> {
         self.forget_taken();
         if !self.transport.read(&mut self.input)? {
@@ -212,9 +207,6 @@ impl<C: 'static> Connection<C> {
                 if !self.has_room() {
                     return Ok(Next::Room);
                 }
-                if self.job.as_ref().is_some_and(|job| self.is_full(job.client())) {
-                    return Ok(Next::Time(now() + LOOK));
-                }
                 let next = if self.job.is_some() { self.step() } else { self.message()? };
                 if let Some(next) = next {
                     return Ok(next);
@@ -259,12 +251,6 @@ impl<C: 'static> Connection<C> {
         let start = self.taken + HEADER;
         let message = &self.input[start..start + len];
         let shared = &self.server.0;
-        if message.get(2..6) != Some(&self.index.to_be_bytes())
-            && let Some(client) = answers_to(&shared.api, self.index, message)
-            && self.is_full(client)
-        {
-            return Ok(Some(Next::Time(now() + LOOK)));
-        }
         self.taken = start + len;
         self.answered += 1;
         let answer = handshake::answer(&shared.api, &shared.clients, self.index, message);
@@ -285,7 +271,7 @@ impl<C: 'static> Connection<C> {
         let mut cx = shared.cx.borrow_mut();
         match dispatch(shared.around(), &mut cx, self.index, message) {
             Ok(job) => self.job = job,
-            Err(Ignored::Empty | Ignored::NoClient) => {}
+            Err(Ignored::Empty) => {}
             Err(why) => shared.log.warn(why),
         }
         Ok(None)

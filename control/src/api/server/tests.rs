@@ -47,7 +47,7 @@ struct RowAdd {
     count: u32,
 }
 
-/// Add rows one by one, without a pause, for ever.
+/// Add rows one by one, without a pause, forever.
 #[derive(Message)]
 #[reply(RowFillReply)]
 struct RowFill {}
@@ -632,24 +632,5 @@ fn bytes_that_never_end_leave_others_their_turn() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         drop(flood);
-    });
-}
-
-#[test]
-fn answers_for_another_client_wait_until_that_one_reads() {
-    Bench::run(|bench| async move {
-        let mut idle = Client::connect(&bench.path).await;
-        let mut client = Client::connect(&bench.path).await;
-        let mut bytes = request(bench.dump, &RowDump { count: 100_000 }, idle.head(5));
-        bytes.extend((0..50_000).flat_map(|context| idle.ping(context)));
-        let (_reader, mut writer) = client.stream.split();
-        let sent = tokio::time::timeout(Duration::from_millis(300), writer.write_all(&bytes));
-        let _ = sent.await;
-        let waiting = bench.clients.waiting(idle.index);
-        assert!((1..2 << 20).contains(&waiting), "{waiting} bytes wait");
-        expect_answers(&bench).await;
-        for _ in 0..100_000 {
-            idle.receive().await;
-        }
     });
 }

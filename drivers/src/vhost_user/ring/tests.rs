@@ -143,7 +143,7 @@ fn no_loop_keeps_a_thread() {
     }
     machine.rings[1].put_head(0xffff);
     assert_eq!(taken(&session, &mut ring), Some(Err(Bad::Chain)));
-    // More than a ring holds is nothing, and not for ever.
+    // More than a ring holds is nothing, and not forever.
     machine.rings[1].claim(4 + RING + 1);
     assert_eq!((ring.waiting(), taken(&session, &mut ring)), (0, None));
     machine.rings[1].claim(3);

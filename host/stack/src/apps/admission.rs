@@ -13,8 +13,9 @@ use lanes::talk::{self, Message};
 use net::Router;
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::errno;
 use super::part::Program;
-use super::requests::{App, Client, Ended, Made, PATIENCE, Turn, number};
+use super::requests::{App, Client, Ended, Made, PATIENCE, Turn};
 use super::sockets::{self, Request};
 use super::{PROCESS, programs};
 use crate::control::namespaces;
@@ -63,7 +64,7 @@ impl Client {
             Err(why) => {
                 let log = router.log.class("session", "app-socket");
                 log.warn(format_args!("process {}: {}: {why}", self.pid, plain(&hello.name)));
-                let value = number(&why);
+                let value = errno::of_error(&why);
                 let welcome = Message { value, ..Message::new(talk::WELCOME) };
                 if value != -13 {
                     self.say(&welcome, &[])?;
@@ -97,7 +98,7 @@ impl Client {
             Err(Ok(why)) => {
                 let log = router.log.class("session", "app-socket");
                 log.debug(format_args!("process {}: a socket: {why}", self.pid));
-                number(&why).unsigned_abs()
+                errno::of_error(&why).unsigned_abs()
             }
         };
         if error == 13 {

@@ -9,6 +9,7 @@
 
 mod admission;
 mod calls;
+mod errno;
 mod moves;
 mod part;
 mod requests;

@@ -18,6 +18,7 @@ use lanes::talk;
 use rustix::io::write;
 use tcp_machine::Settings;
 
+use super::errno;
 use super::moves::{leave, move_in, move_out};
 use crate::data::app::{Application, Stream, Turn};
 use crate::data::endpoint::Transport;
@@ -74,19 +75,6 @@ pub struct Line {
     pub is_datagrams: bool,
     /// The program's options.
     options: TcpOptions,
-}
-
-/// The errno of a failure.
-pub fn number(why: Failure) -> u16 {
-    match why {
-        Failure::Refused | Failure::Filtered => 111,
-        Failure::TimedOut => 110,
-        Failure::Reset => 104,
-        Failure::Unreachable => 113,
-        Failure::Full => 12,
-        Failure::NoPort => 99,
-        Failure::Withdrawn => 103,
-    }
 }
 
 /// Settings of a connection with a program's options.
@@ -384,7 +372,7 @@ impl Application for Program {
     fn on_refused(&mut self, opaque: u64, why: Failure) {
         let origin = Origin { bits: state::CONNECTED, opaque, listener: u32::MAX };
         if let Some(at) = self.open(None, &origin) {
-            self.end(at, number(why));
+            self.end(at, errno::of_failure(why));
         }
     }
     fn on_readable(&mut self, stream: &mut Stream<'_>) {
@@ -401,7 +389,7 @@ impl Application for Program {
     }
     fn on_reset(&mut self, _: SessionId, data: u64, why: Failure) {
         if let Some(at) = self.line_of(data) {
-            self.end(at, number(why));
+            self.end(at, errno::of_failure(why));
         }
     }
     fn has_turns(&self) -> bool {

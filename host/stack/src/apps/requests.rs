@@ -14,10 +14,10 @@ use lanes::talk::{self, Message};
 use net::Router;
 use rustix::net::{Shutdown, shutdown};
 
+use super::errno;
 use super::part::Program;
 use super::{Attached, MOST, Programs, programs, programs_mut, sockets};
-use crate::control::Error as ControlError;
-use crate::data::apps::{self, Error};
+use crate::data::apps;
 use crate::data::connecting::{self, Connect};
 use crate::data::endpoint::{Endpoint, Transport};
 
@@ -157,20 +157,6 @@ fn accept(router: &mut Router, clients: &mut Vec<Client>) -> bool {
         }
     }
     is_full
-}
-
-/// The errno of an error, negative.
-pub(super) fn number(why: &Error) -> i32 {
-    -match why {
-        Error::InUse(_) | Error::Taken(_) => 98,
-        Error::NoAddress(_) | Error::NoPort(_) => 99,
-        Error::Refused(_) | Error::Filtered(_) => 111,
-        Error::TooManyListeners | Error::Kernel(_) => 12,
-        Error::Control(ControlError::WrongSecret(_)) => 13,
-        Error::Control(ControlError::NoNamespace(_)) => 2,
-        Error::NoApp(_) | Error::NoListener(_) => 77,
-        _ => 22,
-    }
 }
 
 /// The endpoint in a message.
@@ -313,7 +299,9 @@ impl Client {
             // Port 0 would match all ports.
             Some(to) if to.port == 0 => Err(-22),
             Some(_) if app.listeners.len() >= LISTENERS => Err(-12),
-            Some(to) => apps::listen(router, app.index, to, by_peer).map_err(|e| number(&e)),
+            Some(to) => {
+                apps::listen(router, app.index, to, by_peer).map_err(|e| errno::of_error(&e))
+            }
         };
         if let Ok(listener) = result {
             let opaque = request.number;
@@ -341,7 +329,7 @@ impl Client {
         let app = self.app.as_ref().ok_or(Ended)?;
         let result = endpoint(request).ok_or(-22).and_then(|to| {
             let connect = Connect { to, opaque: request.number, thread: None };
-            connecting::connect(router, app.index, connect).map_err(|e| number(&e))
+            connecting::connect(router, app.index, connect).map_err(|e| errno::of_error(&e))
         });
         self.done(request, result.map(|()| 0))
     }

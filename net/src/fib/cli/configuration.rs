@@ -166,7 +166,7 @@ where
     Key<F>: FromPrefix,
 {
     let table = paths::named::<F>(router, route.table)?;
-    paths::parse::<F>(router, table, &route.paths)?;
+    paths::parse::<F>(router, &route.paths)?;
     let key = key::<F>(route.prefix);
     if let Some(entry) = F::tables(&router.fib).at(table).and_then(|t| t.entries.get(&key)) {
         routes::<F>(router, route.table, key, entry, lines);

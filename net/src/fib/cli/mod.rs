@@ -17,6 +17,7 @@ use crate::router::Router;
 
 pub(super) use configuration::{configuration, find};
 pub use configuration::{words as path_words, words_of as words_of_path};
+pub(crate) use objects::ShowNumbered;
 pub(crate) use paths::parse as parse_paths;
 pub use paths::parse_of as paths_of;
 

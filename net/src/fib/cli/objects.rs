@@ -20,49 +20,13 @@ use crate::router::Router;
 /// Objects shown between two looks at the rest of the control plane.
 const SLICE: u32 = 100;
 
-/// Show path lists.
+/// Show objects by number.
 #[derive(Command)]
-#[command("show fib path-lists")]
-struct PathLists {
+#[command()]
+pub(crate) struct ShowNumbered {
     /// only this one
     #[positional]
-    index: Option<u32>,
-}
-
-/// Show the paths of all path lists.
-#[derive(Command)]
-#[command("show fib paths")]
-struct Paths {
-    /// only those of this path list
-    #[positional]
-    index: Option<u32>,
-}
-
-/// Show the reverse-path interfaces of path lists.
-#[derive(Command)]
-#[command("show fib uRPF")]
-struct Urpf {
-    /// only this one
-    #[positional]
-    index: Option<u32>,
-}
-
-/// Show load balances.
-#[derive(Command)]
-#[command("show load-balance")]
-struct LoadBalance {
-    /// only this one
-    #[positional]
-    index: Option<u32>,
-}
-
-/// List the FIB entries of all tables by index.
-#[derive(Command)]
-#[command("show fib entry")]
-struct Entries {
-    /// only this one
-    #[positional]
-    index: Option<u32>,
+    pub index: Option<u32>,
 }
 
 /// Show route sources.
@@ -312,19 +276,26 @@ impl fmt::Display for MemoryRows {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.task(|r: &mut Router, c: PathLists| {
+    let lists = |r: &mut Router, c: ShowNumbered| {
         numbered(r, c.index, r.fib.lists.end(), render::path_list)
-    });
-    cli.task(|r: &mut Router, c: Paths| numbered(r, c.index, r.fib.lists.end(), render::paths));
-    cli.task(|r: &mut Router, c: Urpf| numbered(r, c.index, r.fib.lists.end(), urpf));
-    cli.task(|r: &mut Router, c: LoadBalance| {
+    };
+    cli.task_at("show fib path-lists", "Show path lists", lists);
+    let paths =
+        |r: &mut Router, c: ShowNumbered| numbered(r, c.index, r.fib.lists.end(), render::paths);
+    cli.task_at("show fib paths", "Show the paths of all path lists, or of one", paths);
+    let interfaces =
+        |r: &mut Router, c: ShowNumbered| numbered(r, c.index, r.fib.lists.end(), urpf);
+    cli.task_at("show fib uRPF", "Show the reverse-path interfaces of path lists", interfaces);
+    let balances = |r: &mut Router, c: ShowNumbered| {
         numbered(r, c.index, r.fib.balances.end(), render::load_balance)
-    });
-    cli.task(|_: &mut Router, c: Entries| {
-        let table = TableIndex::DEFAULT;
-        let only = c.index;
-        Ok(Box::new(AllEntries { link: Link::Ip4, table, last4: None, last6: None, only }))
-    });
+    };
+    cli.task_at("show load-balance", "Show load balances", balances);
+    let entries = |_: &mut Router, c: ShowNumbered| {
+        let (table, only) = (TableIndex::DEFAULT, c.index);
+        let all = AllEntries { link: Link::Ip4, table, last4: None, last6: None, only };
+        Ok(Box::new(all) as Box<dyn Task<Router>>)
+    };
+    cli.task_at("show fib entry", "List the FIB entries of all tables by index", entries);
     cli.command(|router: &mut Router, c: Sources| Ok(sources(router, c.prio)));
     cli.command(|router: &mut Router, _: Memory| Ok(Output::of(MemoryRows::of(router))));
 }

@@ -26,14 +26,10 @@ macro_rules! path_usage {
     };
 }
 
-/// Paths of a route in a table, from text such as `via 10.0.1.2 pg1 weight 3 via 10.0.1.3 pg1`.
-pub(crate) fn parse<F: Family>(
-    router: &Router,
-    table: TableIndex,
-    text: &str,
-) -> Result<Vec<Path>, Error> {
-    let id = router.fib.table_id::<F>(table).unwrap_or_default();
-    parse_of(router, RouteOf::Link(F::LINK), id, text)
+/// Paths of a route of any table, from text such as `via 10.0.1.2 pg1 weight 3 via 10.0.1.3 pg1`.
+/// As in the original, addresses without an interface are of table 0 unless the text says more.
+pub(crate) fn parse<F: Family>(router: &Router, text: &str) -> Result<Vec<Path>, Error> {
+    parse_of(router, RouteOf::Link(F::LINK), 0, text)
 }
 
 /// Paths of a route of any kind; addresses without an interface are resolved in table `table`.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::adjacency::{self, Link};
 use crate::fib::Followed;
-use crate::fib::control::path::{Gateway, Path, TableIndex, Target};
+use crate::fib::control::path::{Gateway, Label, Path, TableIndex, Target};
 use crate::fib::control::source::Source;
 use crate::fib::control::table::{Entry, Key};
 use crate::fib::family::{Family, Ip4, Ip6};
@@ -90,15 +90,31 @@ pub(super) fn route<F: Family>(
 }
 
 impl Router {
-    /// Description of a followed route, as `show ip fib` prints a prefix: paths, then forwarding.
-    pub fn describe_followed(&self, followed: &Followed) -> String {
-        let index = followed.load_balance();
-        let Some(list) = self.fib.balances.list_of(index) else { return String::new() };
-        Page::<Ip4>::text(self, |page| {
-            page.list(list)?;
-            write!(page.text, "\n forwarding: ")?;
-            page.chain(index)
-        })
+    /// Description of a followed route, as `show ip fib` prints a prefix: paths, then forwarding
+    /// under the name of the chain.
+    pub fn describe_followed(&self, followed: &Followed, chain: &str) -> String {
+        let paths = self.describe_paths(followed);
+        if paths.is_empty() {
+            return paths;
+        }
+        let balance = |page: &mut Page<'_, Ip4>| page.balance(followed.load_balance(), 4, DEPTH);
+        let balance = Page::<Ip4>::text(self, balance);
+        format!("{paths}\n forwarding:   {chain}\n  [@0]: {balance}")
+    }
+    /// Description of the paths of a followed route.
+    pub fn describe_paths(&self, followed: &Followed) -> String {
+        let Some(list) = self.fib.balances.list_of(followed.load_balance()) else {
+            return String::new();
+        };
+        match self.fib.lists.at(list).link() {
+            Link::Ip6 => Page::<Ip6>::text(self, |page| page.list(list)),
+            _ => Page::<Ip4>::text(self, |page| page.list(list)),
+        }
+    }
+    /// The target of the first bucket of a followed route, in a line.
+    pub fn describe_first(&self, followed: &Followed) -> String {
+        let buckets = self.fib.balances.at(followed.load_balance());
+        buckets.buckets().first().map(|via| self.describe_via(*via)).unwrap_or_default()
     }
     /// The target of a bucket, in a line.
     pub fn describe_via(&self, via: Via) -> String {
@@ -152,8 +168,8 @@ pub(super) fn load_balance(router: &Router, index: u32) -> Output {
     let balances = &router.fib.balances;
     let Some(list) = balances.list_of(index) else { return Output::none() };
     let text = match router.fib.lists.at(list).link() {
-        Link::Ip6 => Page::<Ip6>::text(router, |page| page.balance(index, 4, DEPTH)),
-        _ => Page::<Ip4>::text(router, |page| page.balance(index, 4, DEPTH)),
+        Link::Ip6 => Page::<Ip6>::text(router, |page| page.balance(index, 2, DEPTH)),
+        _ => Page::<Ip4>::text(router, |page| page.balance(index, 2, DEPTH)),
     };
     let buckets = balances.at(index).buckets().len();
     let (to, via) = balances.counted(index);
@@ -246,7 +262,8 @@ impl<F: Family> Page<'_, F> {
         write!(self.text, "uPRF-list:{list} len:{} itfs:[", interfaces.len())?;
         interfaces.iter().try_for_each(|i| write!(self.text, "{i}, "))?;
         writeln!(self.text, "]")?;
-        self.paths(list)
+        self.paths(list)?;
+        self.extensions(list)
     }
     fn paths(&mut self, list: u32) -> fmt::Result {
         let l = self.router.fib.lists.at(list);
@@ -260,7 +277,6 @@ impl<F: Family> Page<'_, F> {
                 false => "oper-flags:",
             };
             self.path(path, oper, l.adjacencies[i])?;
-            self.labels(path)?;
         }
         Ok(())
     }
@@ -314,13 +330,22 @@ impl<F: Family> Page<'_, F> {
             }
         }
     }
-    fn labels(&mut self, path: &Path) -> fmt::Result {
-        let Some(labels) = &path.labels else { return Ok(()) };
-        write!(self.text, "        labels:")?;
-        labels
-            .iter()
-            .try_for_each(|l| write!(self.text, "[{} exp:{} ttl:{}]", l.value, l.exp, l.ttl))?;
-        writeln!(self.text)
+    /// The labels of paths that have some.
+    fn extensions(&mut self, list: u32) -> fmt::Result {
+        let l = self.router.fib.lists.at(list);
+        if l.paths.iter().any(|path| path.labels.is_some()) {
+            writeln!(self.text, "    Extensions:")?;
+        }
+        for (i, path) in l.paths.iter().enumerate() {
+            let Some(labels) = &path.labels else { continue };
+            write!(self.text, "     path:{}  labels:[", l.first_path.wrapping_add(i as u32))?;
+            for Label { value, ttl, exp, is_uniform } in labels.iter() {
+                let mode = if *is_uniform { "uniform" } else { "pipe" };
+                write!(self.text, "[{value} {mode} ttl:{ttl} exp:{exp}]")?;
+            }
+            writeln!(self.text, "]")?;
+        }
+        Ok(())
     }
     fn chain(&mut self, balance: u32) -> fmt::Result {
         write!(self.text, "  unicast-{}-chain\n  [@0]: ", F::NAME)?;

@@ -126,7 +126,7 @@ where
     let first = key::<F>(route.prefix);
     // What the route changes comes from memory while its paths are read.
     router.fib.fetch::<F>(table, first);
-    let paths = paths::parse::<F>(router, table, &route.paths)?;
+    let paths = paths::parse::<F>(router, &route.paths)?;
     let mut many = RouteBatch::<F> {
         table,
         first,

@@ -7,7 +7,7 @@ use std::mem::size_of;
 use control::cli::{Cli, Command, Output};
 use serde::Serialize;
 
-use super::objects::{Objects, numbered};
+use super::objects::{Objects, ShowNumbered, numbered};
 use super::render;
 use crate::adjacency::{Adjacency, Link};
 use crate::fib::control::load_balance_map::fill_buckets;
@@ -15,24 +15,6 @@ use crate::fib::control::path::Target;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::forwarding::load_balance::Via;
 use crate::router::Router;
-
-/// Show the load-balance buckets of path lists.
-#[derive(Command)]
-#[command("show load-balance-map")]
-struct LoadBalanceMap {
-    /// only that of this path list
-    #[positional]
-    index: Option<u32>,
-}
-
-/// Show path lists that look up in another table.
-#[derive(Command)]
-#[command("show lookup-dpo")]
-struct LookupDpo {
-    /// only this one
-    #[positional]
-    index: Option<u32>,
-}
 
 /// Show table updates in progress.
 #[derive(Command)]
@@ -184,8 +166,10 @@ fn write_tables(rows: &[Table], f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 pub(super) fn register(cli: &mut Cli<Router>) {
-    cli.task(|r: &mut Router, c: LoadBalanceMap| numbered(r, c.index, r.fib.lists.end(), map));
-    cli.task(|r: &mut Router, c: LookupDpo| numbered(r, c.index, r.fib.lists.end(), lookup));
+    let maps = |r: &mut Router, c: ShowNumbered| numbered(r, c.index, r.fib.lists.end(), map);
+    cli.task_at("show load-balance-map", "Show the load-balance buckets of path lists", maps);
+    let lookups = |r: &mut Router, c: ShowNumbered| numbered(r, c.index, r.fib.lists.end(), lookup);
+    cli.task_at("show lookup-dpo", "Show path lists that look up in another table", lookups);
     cli.command(|router: &mut Router, _: Walk| Ok(fib_walks(router)));
     cli.command(|router: &mut Router, c: HoldWalk| {
         router.hold_deferred(c.disable);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use control::cli::centred;
 use serde::Serialize;
 
 use super::show::Head;
@@ -42,11 +43,4 @@ impl fmt::Display for Summary {
         }
         Ok(())
     }
-}
-
-/// In the middle of `width` columns; an odd blank comes first.
-fn centred(value: impl fmt::Display, width: usize) -> String {
-    let text = value.to_string();
-    let behind = width.saturating_sub(text.len()) / 2;
-    format!("{text:>before$}{:behind$}", "", before = width.saturating_sub(behind))
 }

@@ -241,20 +241,10 @@ pub(super) struct SetSeed {
     pub number: u32,
 }
 
-/// Show IPv4 tables.
+/// Show routing tables.
 #[derive(Command)]
-#[command("show ip table")]
-struct ShowIp4Table {
-    /// only this table
-    #[positional]
-    #[values("table-id")]
-    id: Option<u32>,
-}
-
-/// Show IPv6 tables.
-#[derive(Command)]
-#[command("show ip6 table")]
-struct ShowIp6Table {
+#[command()]
+struct ShowTables {
     /// only this table
     #[positional]
     #[values("table-id")]
@@ -295,8 +285,9 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     });
     cli.command(|router: &mut Router, c: Ip4Table| c.0.carry_out::<Ip4>(router));
     cli.command(|router: &mut Router, c: Ip6Table| c.0.carry_out::<Ip6>(router));
-    cli.command(|router: &mut Router, c: ShowIp4Table| Ok(tables::<Ip4>(router, c.id)));
-    cli.command(|router: &mut Router, c: ShowIp6Table| Ok(tables::<Ip6>(router, c.id)));
+    let four = |router: &mut Router, c: ShowTables| Ok(tables::<Ip4>(router, c.id));
+    let six = |router: &mut Router, c: ShowTables| Ok(tables::<Ip6>(router, c.id));
+    cli.command_at("show ip table", four).command_at("show ip6 table", six);
     cli.command(|router: &mut Router, c: SetSeed| {
         router.set_flow_hash_seed(c.number);
         Ok(())

@@ -10,9 +10,8 @@ use super::path::{Path, TableIndex, Target};
 use super::routes::key;
 use super::source::Source;
 use super::table::Key;
-use crate::fib::Error;
-use crate::fib::Fib;
 use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::{Error, Fib};
 use crate::interface::Kind;
 use crate::router::Router;
 

@@ -9,10 +9,9 @@ use super::path::{Path, TableIndex, Target};
 use super::source::Source;
 use super::table::{Entry, Key};
 use crate::adjacency::{AdjacencyIndex, Role};
-use crate::fib::Error;
-use crate::fib::Fib;
 use crate::fib::family::{Family, Ip4, Ip6};
 use crate::fib::forwarding::load_balance::COLUMNS;
+use crate::fib::{Error, Fib};
 use crate::router::Router;
 
 /// Prefixes of a table that have a load balance each, with its counters, by default; later ones

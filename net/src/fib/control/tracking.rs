@@ -13,9 +13,8 @@ use super::path::{Gateway, Path, TableIndex, Target, Through};
 use super::routes::key;
 use super::table::Key;
 use crate::adjacency::Link;
-use crate::fib::Error;
-use crate::fib::Fib;
 use crate::fib::family::{Family, Ip4, Ip6};
+use crate::fib::{Error, Fib};
 use crate::interface::{Change, InterfaceIndex};
 use crate::router::Router;
 

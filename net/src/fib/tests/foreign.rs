@@ -105,7 +105,7 @@ fn routes_through_the_other_family_are_shown() {
     b.set("ip6 table add 9\nip table add 9");
     b.set("ip route add 2001:db8::/32 table 9 via fe80::2 pg1");
     b.set("ip route add 16.0.0.0/8 via 2001:db8::1 next-hop-table 9");
-    b.set("ip route add 17.0.0.0/8 table 9 via 2001:db8::1");
+    b.set("ip route add 17.0.0.0/8 table 9 via 2001:db8::1 next-hop-table 9");
     let table = b.router.fib.table::<Ip4>(9).unwrap();
     assert_eq!(b.leads_in(table, "17.0.0.1"), b.leads("16.0.0.1"));
     let text = b.run("show ip fib 16.0.0.0/8");

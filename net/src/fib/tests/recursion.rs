@@ -95,10 +95,12 @@ fn next_hops_resolve_in_the_table_they_name() {
     let mut b = bench();
     b.set("ip table add 10\nip route add 16.0.0.0/8 table 10 via 10.0.2.2 pg2");
     b.set("ip route add 18.0.0.0/8 via 16.0.0.1 next-hop-table 10");
-    b.set("ip route add 18.0.0.0/8 table 10 via 16.0.0.1");
+    b.set(
+        "ip route add 16.0.0.0/8 via 10.0.1.2 pg1\nip route add 18.0.0.0/8 table 10 via 16.0.0.1",
+    );
     let table = b.router.fib.table::<Ip4>(10).unwrap();
     assert_eq!(b.leads("18.0.0.1"), b.leads_in(table, "16.0.0.1"));
-    assert_eq!(b.leads_in(table, "18.0.0.1"), b.leads_in(table, "16.0.0.1"));
+    assert_eq!(b.leads_in(table, "18.0.0.1"), b.leads("16.0.0.1"), "that of table 0");
     // Deleted it loses its routes, and stays for the path that leads there until that is gone.
     b.set("ip table del 10");
     assert_eq!(b.leads("18.0.0.1"), [Via::Drop]);
@@ -159,7 +161,8 @@ fn a_path_with_labels_is_kept_and_not_used() {
     b.set("ip route add 16.0.0.0/8 via 10.0.1.2 pg1 out-labels 33 44");
     assert_eq!(b.leads("16.0.0.1"), [Via::Drop]);
     let text = b.run("show ip fib 16.0.0.0/8");
-    assert!(text.contains("        labels:[33 exp:0 ttl:0][44 exp:0 ttl:0]\n"), "{text}");
+    let labels = "  labels:[[33 pipe ttl:0 exp:0][44 pipe ttl:0 exp:0]]\n";
+    assert!(text.contains("    Extensions:\n     path:") && text.contains(labels), "{text}");
     let too_big = "via 10.0.1.2 pg1 out-labels 1048576";
     let error = b.run(&format!("ip route add 17.0.0.0/8 {too_big}"));
     assert_eq!(error, format!("ip route: parse error `{too_big}'\n"));

@@ -12,9 +12,8 @@ use super::sub::*;
 use super::types::*;
 use super::*;
 use crate::address::interface_api::*;
-use crate::interface::TxQueues;
 use crate::interface::output::LocalTx;
-use crate::interface::{Kind, NewInterface, Offloads};
+use crate::interface::{Kind, NewInterface, Offloads, TxQueues};
 use crate::router::Assembly;
 
 const NOBODY: InterfaceIndex = InterfaceIndex(99);
@@ -267,6 +266,7 @@ fn who_wants_hears_of_changes() {
     talk(|local, router| {
         let want = WantInterfaceEvents { enable_disable: 1, pid: 77 };
         local.call(router, &want).unwrap();
+        assert_eq!(local.call(router, &want), Err(Retval::INVALID_REGISTRATION));
         router.set_admin(PG0, true);
         let seen = local.events::<SwInterfaceEvent>();
         assert_eq!((seen.len(), seen[0].sw_if_index, seen[0].flags.0), (1, PG0, 3));

@@ -271,9 +271,15 @@ fn what_features_punt_goes_to_sockets_and_to_ip() {
         " [3] ipsec6-no-such-tunnel flags: ip6-packet \n   [exception-punt-socket, ip6-punt]\n"
     ));
     let stats = bench.run("show punt stats").unwrap();
-    assert!(stats.contains("[3] ipsec6-no-such-tunnel: packets:6 bytes:"), "{stats}");
+    assert!(
+        stats.contains("[3] ipsec6-no-such-tunnel flags: ip6-packet  packets:6 bytes:"),
+        "{stats}"
+    );
     let reasons = bench.run("show punt reasons").unwrap();
-    assert!(reasons.starts_with("[1] ipsec4-spi-o-udp-0 from:[ipsec]\n"), "{reasons}");
+    assert!(
+        reasons.starts_with("[1] ipsec4-spi-o-udp-0 flags: ip4-packet  from:[ipsec ]\n"),
+        "{reasons}"
+    );
     assert!(bench.run("show punt client").unwrap().starts_with("ipsec\n  [1] ipsec4-spi"));
 }
 

@@ -1,16 +1,18 @@
 //! A job that applies a patch.
 
-use std::rc::Rc;
-
 use control::cli::{Error, Output};
 use control::configuration::{CHANGED, Hash, Row};
 use control::origin;
-use net::Router;
+use net::{Router, prelude::Arc};
 
 use super::{Job, Phase, Target};
-use crate::Configure;
-use crate::difference::{Difference, Known};
+use crate::difference::{Difference, Known, Rows};
 use crate::patch::Patch;
+use crate::trial::Trial;
+use crate::{own, own_mut};
+
+/// Times that a patch is tried again as others have changed something meanwhile.
+const MOST_AGAIN: u32 = 8;
 
 impl Job {
     /// Looks up the commands that the patch is about.
@@ -20,7 +22,7 @@ impl Job {
             _ => return None,
         };
         match patch.part(router)? {
-            Ok(rows) => self.collected(router, rows.into()),
+            Ok(rows) => self.collected(router, Arc::new(rows)),
             Err(error) => Some(Err(error)),
         }
     }
@@ -30,67 +32,135 @@ impl Job {
         &mut self,
         router: &mut Router,
         mut patch: Patch,
-        rows: Rc<[Row]>,
+        rows: Rows,
     ) -> Option<Result<Output, Error>> {
-        if patch.base().is_some() && !self.is_part {
-            let hash = hash_of(&rows);
-            router.own_mut::<Configure>().hash = Some((self.seen, hash));
-        }
-        let hash = router.own::<Configure>().fresh_hash();
-        let is_fit = match hash {
-            Some(hash) => patch.check_base(hash),
-            None if patch.base().is_none() => Ok(()),
-            None => Err(changed()),
-        };
-        if let Err(error) = is_fit.and_then(|()| patch.check(&rows)) {
-            return Some(Err(error));
-        }
-        self.places = patch.places(&rows);
         if self.is_part {
-            self.wanted = patch.applied(&rows, &[]).into();
+            let hash = own(router).fresh_hash();
+            let is_fit = match hash {
+                Some(hash) => patch.check_base(hash),
+                None if patch.base().is_none() => Ok(()),
+                None => Err(changed()),
+            };
+            if let Err(error) = is_fit.and_then(|()| patch.check(&rows)) {
+                return Some(Err(error));
+            }
+            self.places = patch.places(&rows);
+            self.wanted = Arc::new(patch.applied(&rows, &[]));
             self.rehearsals = Some(Vec::new());
             self.patch = Some(patch);
             return self.compared(router, rows);
         }
-        self.patch = Some(patch);
-        self.try_patch(router, true)
+        self.apart(move || {
+            let hash = patch.base().map(|_| hash_of(&rows));
+            let is_fit = hash.map_or(Ok(()), |hash| patch.check_base(hash));
+            let checked = is_fit.and_then(|()| patch.check(&rows));
+            let places = patch.places(&rows);
+            Box::new(move |job, router| {
+                let state = own_mut(router);
+                state.hash = hash.map(|hash| (job.seen, hash)).or(state.hash);
+                if let Err(error) = checked {
+                    return Some(Err(error));
+                }
+                (job.places, job.patch) = (places, Some(patch));
+                job.try_patch(true)
+            })
+        })
     }
 
-    fn try_patch(&mut self, router: &Router, is_reduced: bool) -> Option<Result<Output, Error>> {
-        let (patch, running) = (self.patch.as_ref()?, self.before.as_ref()?);
-        let context = patch.context(running, is_reduced);
-        let is_reduced = context.len() < running.len();
-        match patch.trial(router, &context) {
-            Ok(trial) => {
-                self.phase = Phase::TryPatch(Box::new(trial), context, is_reduced);
-                None
-            }
-            Err(error) => Some(Err(error)),
-        }
+    fn try_patch(&mut self, is_reduced: bool) -> Option<Result<Output, Error>> {
+        let (patch, running) = (self.patch.take()?, self.before.clone()?);
+        self.apart(move || {
+            let context = patch.context(&running, is_reduced);
+            let is_reduced = context.len() < running.len();
+            let script = patch.script(&context);
+            Box::new(move |job, router| {
+                job.patch = Some(patch);
+                match script.and_then(|script| Trial::of(router, script)) {
+                    Ok(trial) => {
+                        job.phase = Phase::TryPatch(Box::new(trial), context, is_reduced);
+                        None
+                    }
+                    Err(error) => Some(Err(error)),
+                }
+            })
+        })
     }
 
-    /// Goes on from a trial of a patch.
+    /// Continues from a trial of a patch.
     pub(super) fn tried(
         &mut self,
-        router: &mut Router,
         outcome: Result<Vec<Row>, Error>,
     ) -> Option<Result<Output, Error>> {
-        let Phase::TryPatch(_, context, is_reduced) = &self.phase else { return None };
-        let (patch, running) = (self.patch.as_ref()?, self.before.clone()?);
-        let judged = outcome.and_then(|rows| patch.judge(context, &rows).map(|()| rows));
-        match judged {
-            Err(_) if *is_reduced => self.try_patch(router, false),
-            Err(error) => Some(Err(error)),
-            // The trial was one of another configuration.
-            Ok(_) if self.seen != origin::changes() => Some(Err(changed())),
-            Ok(rows) => {
-                self.wanted = patch.applied(&running, &rows).into();
-                if !self.is_undone {
-                    self.rehearsals = Some(Vec::new());
+        let Phase::TryPatch(_, context, is_reduced) = &mut self.phase else { return None };
+        let (context, is_reduced) = (std::mem::take(context), *is_reduced);
+        let patch = self.patch.take()?;
+        self.apart(move || {
+            let judged = outcome.and_then(|rows| patch.judge(&context, &rows).map(|()| rows));
+            drop(context);
+            Box::new(move |job, router| {
+                job.patch = Some(patch);
+                match judged {
+                    Err(_) if is_reduced => job.try_patch(false),
+                    Err(error) => Some(Err(error)),
+                    Ok(rows) if job.seen == origin::changes() => job.adopt(rows),
+                    // The trial may have been one of another configuration.
+                    Ok(rows) => job.look_again(router, rows),
                 }
-                self.compared(router, running)
-            }
+            })
+        })
+    }
+
+    /// Collects the configuration once more after the trial.
+    fn look_again(&mut self, router: &Router, rows: Vec<Row>) -> Option<Result<Output, Error>> {
+        self.again += 1;
+        if self.again > MOST_AGAIN {
+            return Some(Err(changed()));
         }
+        self.phase = Phase::Again(router.collect(), origin::changes(), rows);
+        None
+    }
+
+    /// Continues once the configuration is known again: with the trial if nothing has changed,
+    /// else with a trial of the new one.
+    pub(super) fn collected_again(&mut self, router: &mut Router) -> Option<Result<Output, Error>> {
+        let Phase::Again(collection, seen, rows) = &mut self.phase else { return None };
+        let (seen, rows) = (*seen, std::mem::take(rows));
+        if seen != origin::changes() {
+            return self.look_again(router, rows);
+        }
+        let running = Arc::new(std::mem::replace(collection, router.collect()).rows());
+        let before = self.before.replace(Arc::clone(&running))?;
+        let patch = self.patch.take()?;
+        self.seen = seen;
+        self.apart(move || {
+            let is_same = before == running;
+            Box::new(move |job, router| match is_same {
+                true if job.seen == origin::changes() => {
+                    job.patch = Some(patch);
+                    job.adopt(rows)
+                }
+                true => {
+                    job.patch = Some(patch);
+                    job.look_again(router, rows)
+                }
+                false => job.patched(router, patch, running),
+            })
+        })
+    }
+
+    /// Wants what a trial of the patch has led to.
+    fn adopt(&mut self, rows: Vec<Row>) -> Option<Result<Output, Error>> {
+        let (patch, running) = (self.patch.take()?, self.before.clone()?);
+        if !self.is_undone {
+            self.rehearsals = Some(Vec::new());
+        }
+        self.apart(move || {
+            let wanted = Arc::new(patch.applied(&running, &rows));
+            Box::new(move |job, router| {
+                (job.wanted, job.patch) = (wanted, Some(patch));
+                job.compared(router, running)
+            })
+        })
     }
 
     /// The remaining difference, with the line of a patch that it belongs to.
@@ -99,20 +169,20 @@ impl Job {
         let place = first.map_or("", String::as_str);
         match difference.removed.first().filter(|_| self.is_part && first.is_some()) {
             Some(made) => format!(
-                "{place}is no line of a configuration in these words: the router has `{made}'"
+                "{place}is written differently in the configuration: the router has `{made}'"
             ),
             None => format!("{place}{}", difference.left()),
         }
     }
 
     /// Keeps the hash of the configuration that a patch has made.
-    pub(super) fn note_hash(&self, router: &mut Router, known: &Known) {
+    pub(super) fn note_hash(&self, router: &mut Router, known: &Known, hash: Option<Hash>) {
         if self.patch.is_none() {
             return;
         }
-        let state = router.own_mut::<Configure>();
+        let state = own_mut(router);
         if !self.is_part {
-            state.hash = Some((self.seen, hash_of(&known.running)));
+            state.hash = hash.map(|hash| (self.seen, hash));
         } else if let Some((at, hash)) = state.hash.as_mut().filter(|(at, _)| *at == self.begun) {
             let before = known.before.iter().flat_map(|rows| rows.iter());
             before.for_each(|row| hash.remove(&row.shown()));
@@ -123,7 +193,7 @@ impl Job {
 }
 
 /// The hash of these commands as they are shown.
-pub fn hash_of(rows: &[Row]) -> Hash {
+pub(super) fn hash_of(rows: &[Row]) -> Hash {
     let mut hash = Hash::default();
     rows.iter().for_each(|row| hash.add(&row.shown()));
     hash

@@ -154,7 +154,7 @@ struct LeaseRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
     prefix: String,
-    /// Seconds for which it is preferred and valid; none for ever.
+    /// Seconds for which it is preferred and valid; none forever.
     preferred: Option<f64>,
     valid: Option<f64>,
 }
@@ -166,7 +166,7 @@ impl fmt::Display for LeaseRow {
         for (name, seconds) in [("preferred", self.preferred), ("valid", self.valid)] {
             match seconds {
                 Some(seconds) => write!(f, " {name} {seconds:.1} s")?,
-                None => write!(f, " {name} for ever")?,
+                None => write!(f, " {name} forever")?,
             }
         }
         Ok(())

@@ -132,12 +132,17 @@ fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now:
         times: (lease.preferred, lease.valid),
     };
     match known {
-        Some(known) => client.leases[known] = held,
+        Some(known) => {
+            client.leases[known] = held;
+            if ia == Ia::Prefix {
+                prefixes::extend(router, on, &held);
+            }
+        }
         None if client.leases.len() >= MOST_LEASES => return true,
         None => {
             client.leases.push(held);
             let group = client.group.clone();
-            if !install(router, (ia, on), prefix, &group) {
+            if !install(router, (ia, on), &held, &group) {
                 return false;
             }
         }
@@ -149,16 +154,12 @@ fn take(router: &mut Router, (ia, on): (Ia, InterfaceIndex), lease: &Lease, now:
 }
 
 /// Gives an interface what is leased; whether it can have it.
-fn install(
-    router: &mut Router,
-    (ia, on): (Ia, InterfaceIndex),
-    prefix: Ip6Prefix,
-    group: &str,
-) -> bool {
+fn install(router: &mut Router, (ia, on): (Ia, InterfaceIndex), held: &Held, group: &str) -> bool {
     if ia == Ia::Prefix {
-        prefixes::give(router, on, group, prefix);
+        prefixes::give(router, on, group, held);
         return true;
     }
+    let prefix = held.prefix;
     let Err(why) = router.add_learned_address(on, Prefix::Ip6(prefix)) else { return true };
     let name = router.interfaces.name(on.0).to_owned();
     router.log.class("dhcp", "client6").warn(format_args!("{name}: {prefix}: {why}"));

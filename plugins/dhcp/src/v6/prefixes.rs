@@ -2,9 +2,11 @@
 //! section 6.3).
 
 use control::cli::is_word;
+use net::fib::{Path, Source};
 use net::prelude::*;
 
 use super::Dhcp6;
+use super::leases::Held;
 use crate::Error;
 
 /// Most addresses that are made of prefixes.
@@ -23,6 +25,10 @@ pub struct Delegated {
     pub prefix: Ip6Prefix,
     /// Whether others are better.
     pub is_deprecated: bool,
+    /// When its addresses are no longer preferred, and when it is no longer valid.
+    pub until: (f64, f64),
+    /// The table where what is not used of it leads nowhere.
+    table: TableIndex,
 }
 
 /// An address that is made of a prefix of a group.
@@ -48,11 +54,15 @@ pub struct Pool {
 }
 
 impl Pool {
+    fn prefix_for(&self, consumer: &Consumer) -> Option<&Delegated> {
+        let len = consumer.suffix.prefix_len();
+        let fits = |p: &&Delegated| p.group == consumer.group && p.prefix.prefix_len() <= len;
+        self.prefixes.iter().filter(fits).min_by_key(|p| p.is_deprecated)
+    }
     /// The address for a consumer; prefixes that are preferred go first, of these the oldest.
     fn address_for(&self, consumer: &Consumer) -> Option<Ip6Prefix> {
         let len = consumer.suffix.prefix_len();
-        let fits = |p: &&Delegated| p.group == consumer.group && p.prefix.prefix_len() <= len;
-        let prefix = self.prefixes.iter().filter(fits).min_by_key(|p| p.is_deprecated)?.prefix;
+        let prefix = self.prefix_for(consumer)?.prefix;
         let mask = prefix.mask().to_bits();
         let bits = prefix.addr().to_bits() & mask | consumer.suffix.addr().to_bits() & !mask;
         Ip6Prefix::new(Ipv6Addr::from_bits(bits), len).ok()
@@ -113,6 +123,7 @@ pub fn remove(
     let at = all.iter().position(is_it).ok_or(Error::NoAddress(suffix))?;
     let gone = all.remove(at);
     if let Some(made) = gone.made {
+        ra::unlearn(router, on, made.network());
         // The address may have been removed meanwhile.
         let _ = router.remove_address(on, Prefix::Ip6(made));
     }
@@ -124,16 +135,39 @@ pub fn forget(router: &mut Router, on: InterfaceIndex) {
     pool(router).consumers.retain(|consumer| consumer.on != on);
 }
 
-/// Adds a prefix that a client got.
-pub fn give(router: &mut Router, from: InterfaceIndex, group: &str, prefix: Ip6Prefix) {
-    let new = Delegated { from, group: group.to_owned(), prefix, is_deprecated: false };
+/// Adds a prefix that a client got. What no interface uses of it leads nowhere, instead of back to
+/// the provider (RFC 7084 WPD-5).
+pub fn give(router: &mut Router, from: InterfaceIndex, group: &str, held: &Held) {
+    let (prefix, table) = (held.prefix, router.addresses.of(from).table6);
+    let until = (held.preferred_until, held.valid_until);
+    let group = group.to_owned();
+    // Without room for the route the rest works all the same.
+    let _ = router.add_route(table, Prefix::Ip6(prefix), Source::DHCP, &[unreachable()]);
+    let new = Delegated { from, group, prefix, is_deprecated: false, until, table };
     pool(router).prefixes.push(new);
     follow(router);
 }
 
+fn unreachable() -> Path {
+    Path::to(Target::Unreachable)
+}
+
+/// Gives a prefix other times.
+pub fn extend(router: &mut Router, from: InterfaceIndex, held: &Held) {
+    let mut all = pool(router).prefixes.iter_mut();
+    if let Some(known) = all.find(|p| (p.from, p.prefix) == (from, held.prefix)) {
+        known.until = (held.preferred_until, held.valid_until);
+        follow(router);
+    }
+}
+
 /// Takes a prefix away that a client has no more.
 pub fn take(router: &mut Router, from: InterfaceIndex, prefix: Ip6Prefix) {
-    pool(router).prefixes.retain(|p| (p.from, p.prefix) != (from, prefix));
+    let all = &mut pool(router).prefixes;
+    let Some(at) = all.iter().position(|p| (p.from, p.prefix) == (from, prefix)) else { return };
+    let gone = all.remove(at);
+    // Its table may be gone.
+    let _ = router.remove_route(gone.table, Prefix::Ip6(prefix), Source::DHCP, &[unreachable()]);
     follow(router);
 }
 
@@ -147,16 +181,20 @@ pub fn deprecate(router: &mut Router, from: InterfaceIndex, prefix: Ip6Prefix, i
     }
 }
 
-/// Updates the addresses of interfaces from the current prefixes.
+/// Updates the addresses of interfaces, and the prefixes that they advertise, from the current
+/// prefixes.
 fn follow(router: &mut Router) {
     for at in 0..pool(router).consumers.len() {
         let pool = pool(router);
         let consumer = &pool.consumers[at];
         let (on, before, after) = (consumer.on, consumer.made, pool.address_for(consumer));
+        let until = pool.prefix_for(consumer).map(|prefix| prefix.until);
         if before == after {
+            advertise(router, on, after, until);
             continue;
         }
         if let Some(before) = before {
+            ra::unlearn(router, on, before.network());
             // The address may have been removed meanwhile.
             let _ = router.remove_address(on, Prefix::Ip6(before));
         }
@@ -171,6 +209,20 @@ fn follow(router: &mut Router) {
                 }
             }
         }
+        advertise(router, on, made, until);
         router.own_mut::<Dhcp6>().pool.consumers[at].made = made;
+    }
+}
+
+/// Advertises the network of an interface to hosts behind it.
+fn advertise(
+    router: &mut Router,
+    on: InterfaceIndex,
+    made: Option<Ip6Prefix>,
+    until: Option<(f64, f64)>,
+) {
+    if let (Some(made), Some((preferred_until, valid_until))) = (made, until) {
+        let prefix = made.network();
+        ra::learn(router, on, ra::Learned { prefix, preferred_until, valid_until });
     }
 }

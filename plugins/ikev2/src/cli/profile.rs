@@ -74,9 +74,9 @@ fn identity(args: &mut Args<'_>) -> Result<Id, Error> {
 }
 
 fn range<T: control::cli::Value>(args: &mut Args<'_>, what: &str) -> Result<(T, T), Error> {
-    let first = args.value(what)?;
-    args.keyword("-");
-    Ok((first, args.value(what)?))
+    let (first, last) = args.range(what)?;
+    let last = last.map_or_else(|| args.value(what), Ok)?;
+    Ok((first, last))
 }
 
 fn selector(args: &mut Args<'_>) -> Result<Selector, Error> {

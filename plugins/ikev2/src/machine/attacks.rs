@@ -1,5 +1,6 @@
 //! Attacks of unauthenticated and of unfair peers, and computations without room.
 
+use super::ask::Task;
 use super::child::MOST_CHILDREN;
 use super::tests::{Pair, child_of, name, to_second};
 use super::*;
@@ -200,9 +201,9 @@ fn numbers_of_children_are_new() {
         true
     }
     let mut machine = Machine::new(few);
-    let one = machine.new_child_spi();
+    let one = machine.new_child_spi().unwrap();
     machine.child_spis.insert(one);
-    assert_ne!(machine.new_child_spi(), one);
+    assert_ne!(machine.new_child_spi(), Some(one));
 }
 
 #[test]
@@ -221,4 +222,67 @@ fn keys_that_are_nearly_used_up_are_replaced_once() {
         assert_ne!(child_of(&pair, at), child);
         assert_eq!(pair.ends[at].installed.len(), 2);
     }
+}
+
+thread_local! {
+    /// Calls of the generator until the one that fails.
+    static LEFT: std::cell::Cell<u32> = const { std::cell::Cell::new(u32::MAX) };
+}
+
+fn failing(bytes: &mut [u8]) -> bool {
+    let left = LEFT.get();
+    LEFT.set(left.wrapping_sub(1));
+    left != 0 && ::crypto::fill_random(bytes)
+}
+
+#[test]
+fn without_random_numbers_no_exchange_goes_on() {
+    let mut established = 0;
+    for at in 0..32 {
+        LEFT.set(at);
+        let mut pair = Pair::plain();
+        pair.ends.iter_mut().for_each(|end| end.machine.random = failing);
+        let ends = to_second([10, 0, 0, 2]);
+        let _ = pair.ends[0].machine.initiate(pair.now, "p", ends);
+        pair.settle(0);
+        pair.deliver();
+        for at in 0..2 {
+            let sas: Vec<u32> = pair.sas(at).iter().map(|sa| sa.index).collect();
+            for sa in sas {
+                pair.ends[at].machine.demand(pair.now, sa, Task::Rekey);
+                pair.settle(at);
+                pair.deliver();
+            }
+            let first = |sa: &Sa| Some((sa.index, sa.live().next()?.id));
+            let child = pair.sas(at).first().and_then(|sa| first(sa));
+            if let Some(child) = child {
+                pair.ends[at].machine.rekey_child(pair.now, child);
+                pair.settle(at);
+                pair.deliver();
+            }
+        }
+        for sa in pair.sas(0).into_iter().chain(pair.sas(1)) {
+            let nonces = [&sa.origin.nonces.0, &sa.origin.nonces.1];
+            assert!(nonces.iter().all(|nonce| nonce.is_empty() || nonce.iter().any(|b| *b != 0)));
+            let mut spis = sa.children.iter().flat_map(|c| [c.spi_in, c.spi_out]);
+            assert!(spis.all(|spi| spi != 0x8000_0000));
+            established += u32::from(sa.state == State::Established);
+        }
+    }
+    assert!(established >= 2);
+}
+
+#[test]
+fn a_long_identity_of_a_stranger_is_not_logged_whole() {
+    let long = "x".repeat(3000);
+    let mut pair = Pair::new(|at, p| {
+        if at == 0 {
+            p.local_id = name(&long);
+        }
+    });
+    pair.initiate();
+    pair.deliver();
+    let log = &pair.ends[1].log;
+    assert!(log.iter().any(|line| line.contains("no profile matches `xxx")), "{log:?}");
+    assert!(log.iter().all(|line| line.len() < 300), "{log:?}");
 }

@@ -7,6 +7,9 @@ use crate::codec::number::{exchange, notify, payload};
 use crate::codec::{Chain, Content, Id};
 use crate::crypto::job::Done;
 
+/// Bytes of an unknown identity that are logged.
+const MOST_SHOWN: usize = 128;
+
 impl Machine {
     /// The profile for a peer, by the identities that it names and the negotiated algorithms.
     fn profile_for(&self, sa: &Sa, remote: &Id, local: Option<&Id>) -> Option<String> {
@@ -25,7 +28,8 @@ impl Machine {
             return self.refuse_auth(now, sa, id, "it sent no identity");
         };
         let Some(profile) = self.profile_for(sa, &remote, content.id_r.as_ref()) else {
-            let text = String::from_utf8_lossy(&remote.data).into_owned();
+            let shown = &remote.data[..remote.data.len().min(MOST_SHOWN)];
+            let text = String::from_utf8_lossy(shown);
             return self.refuse_auth(now, sa, id, &format!("no profile matches `{text}'"));
         };
         sa.profile = profile;

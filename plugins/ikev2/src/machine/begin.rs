@@ -2,11 +2,13 @@
 
 use std::net::IpAddr;
 
+use wire::ip::source_of;
+
 use super::ask::{Ask, RETRY, Request};
 use super::waiting::Waiting;
 use super::{
-    Ends, HALF_OPEN_COOKIES, MOST, MOST_HALF_OPEN, MOST_OF_SOURCE, Machine, NATT_PORT, Noted, PORT,
-    Profile, SOURCE_COOKIES, Sa, State, source_of,
+    Ends, HALF_OPEN_COOKIES, MOST, MOST_HALF_OPEN, MOST_OF_SOURCE, Machine, NATT_PORT, NO_RANDOM,
+    Noted, PORT, Profile, SOURCE_COOKIES, Sa, State,
 };
 use crate::codec::number::{exchange, notify, payload, transform};
 use crate::codec::{Chain, Content, Flaw, Header, Proposal, flag, message};
@@ -91,10 +93,11 @@ impl Machine {
         let index = self.next;
         self.next += 1;
         let mut sa = Sa::new(index, true, ends, now);
-        let spi = self.new_spi(index).ok_or("no random numbers are available")?;
+        let nonce = self.nonce().ok_or(NO_RANDOM)?;
+        let spi = self.new_spi(index).ok_or(NO_RANDOM)?;
         sa.spis = (spi, 0);
         sa.profile = profile.to_owned();
-        sa.origin.nonces.0 = self.nonce();
+        sa.origin.nonces.0 = nonce;
         sa.goes_at = Some(now + 4.0 * PATIENCE);
         self.begin(now, &mut sa, group);
         self.sas.insert(index, sa);
@@ -297,12 +300,13 @@ impl Machine {
             return self.count(ends.node, Noted::InitIgnored);
         }
         let index = self.next;
-        let Some(spi) = self.new_spi(index) else { return };
+        let Some(own) = self.nonce() else { return self.log(NO_RANDOM.to_owned()) };
+        let Some(spi) = self.new_spi(index) else { return self.log(NO_RANDOM.to_owned()) };
         self.next += 1;
         let mut sa = Sa::new(index, false, ends, now);
         sa.spis = (header.spi_i, spi);
         sa.suite = Some(suite);
-        sa.origin.nonces = (nonce.to_vec(), self.nonce());
+        sa.origin.nonces = (nonce.to_vec(), own);
         sa.first.0 = bytes.to_vec();
         sa.expected = 1;
         sa.stats.inits = 1;

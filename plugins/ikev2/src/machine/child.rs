@@ -82,7 +82,7 @@ impl Machine {
         if ts_i.is_empty() || ts_r.is_empty() {
             return Err(notify::TS_UNACCEPTABLE);
         }
-        let own = self.new_child_spi();
+        let own = self.new_child_spi().ok_or(notify::TEMPORARY_FAILURE)?;
         let answer = vec![
             (payload::SA, Proposal::body(&[suite.accept(number, own)])),
             (payload::TS_I, selector::body(&ts_i)),
@@ -294,7 +294,10 @@ impl Machine {
             Ok(replaces) => replaces,
             Err(why) => return self.refuse(now, sa, of, why),
         };
-        let (own, other) = (self.nonce(), content.nonce.unwrap_or_default());
+        let Some(own) = self.nonce() else {
+            return self.refuse(now, sa, of, notify::TEMPORARY_FAILURE);
+        };
+        let other = content.nonce.unwrap_or_default();
         let made = self.make_child(now, sa, &content, (other, &own), (shared.as_ref(), replaces));
         let mut made = match made {
             Ok(made) => made,

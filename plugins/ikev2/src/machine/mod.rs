@@ -22,6 +22,7 @@ use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 
 use net::prelude::*;
+use wire::ip::source_of;
 
 pub use again::Silent;
 pub use profile::{At, Auth, Lifetime, Profile, Responder, on_wire};
@@ -47,6 +48,8 @@ pub const MOST_HALF_OPEN: usize = 4096;
 const SOURCE_COOKIES: usize = 8;
 /// At most.
 const MOST_OF_SOURCE: usize = 64;
+/// Reason why an exchange is refused: numbers that are not random would give its keys away.
+const NO_RANDOM: &str = "no random numbers are available";
 /// Limit of associations.
 pub const MOST: usize = 65536;
 /// How far the ID of a request may be ahead: some peers, VPP among them, do not count from 0.
@@ -163,14 +166,6 @@ pub struct Machine {
     spares: HashMap<u16, (Private, Vec<u8>)>,
     acts: Vec<Act>,
     random: fn(&mut [u8]) -> bool,
-}
-
-/// The part of an address that stands for its host: of IPv6, that of its network.
-pub fn source_of(addr: IpAddr) -> IpAddr {
-    match addr {
-        IpAddr::V4(_) => addr,
-        IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() >> 64 << 64).into(),
-    }
 }
 
 /// First job number that is no association's: jobs that generate values in advance.
@@ -394,23 +389,21 @@ impl Machine {
         }
         None
     }
-    /// A new SPI for a child SA.
-    fn new_child_spi(&mut self) -> u32 {
-        let mut spi = 0;
+    /// A new SPI for a child SA, unique among ours.
+    fn new_child_spi(&mut self) -> Option<u32> {
         for _ in 0..8 {
             let mut bytes = [0; 4];
-            let _ = (self.random)(&mut bytes);
-            spi = u32::from_be_bytes(bytes) | 0x8000_0000;
+            (self.random)(&mut bytes).then_some(())?;
+            let spi = u32::from_be_bytes(bytes) | 0x8000_0000;
             if !self.child_spis.contains(&spi) {
-                break;
+                return Some(spi);
             }
         }
-        spi
+        None
     }
-    fn nonce(&mut self) -> Vec<u8> {
+    fn nonce(&mut self) -> Option<Vec<u8>> {
         let mut nonce = vec![0; 32];
-        let _ = (self.random)(&mut nonce);
-        nonce
+        (self.random)(&mut nonce).then_some(nonce)
     }
     fn find_child(&self, is_it: impl Fn(&Child) -> bool) -> Option<(u32, u32)> {
         self.sas().find_map(|sa| {

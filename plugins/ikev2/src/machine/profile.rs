@@ -42,7 +42,7 @@ pub enum At {
 /// Lifetime of child SAs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Seconds; 0 for ever.
+    /// Seconds; 0 forever.
     pub seconds: u64,
     /// Random part of it in seconds.
     pub jitter: u32,

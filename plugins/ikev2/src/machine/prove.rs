@@ -4,7 +4,7 @@ use subtle::ConstantTimeEq;
 
 use super::ask::Ask;
 use super::waiting::{Plain, Waiting};
-use super::{Machine, Sa, State};
+use super::{Machine, NO_RANDOM, Sa, State};
 use crate::codec::number::{X509, auth, exchange, notify, payload};
 use crate::codec::{Chain, Content, Id, Proposal, selector};
 use crate::crypto::job::{Done, Job, Proof};
@@ -143,7 +143,8 @@ impl Machine {
         let Done::Signed(method, proof) = done else {
             return self.give_up(sa, "cannot sign with the local key");
         };
-        sa.child_spi = self.new_child_spi();
+        let Some(spi) = self.new_child_spi() else { return self.give_up(sa, NO_RANDOM) };
+        sa.child_spi = spi;
         let profile = self.profiles.get(&sa.profile).cloned().unwrap_or_default();
         let Ok(offer) = profile.esp.offer(sa.child_spi, None) else {
             return self.give_up(sa, "the ESP algorithms are not supported");
@@ -240,7 +241,7 @@ impl Machine {
         self.log(format!("{}: {}: {why}", sa.profile, sa.ends.remote.0));
         sa.state = State::Dead;
     }
-    /// A random number below `most`.
+    /// A random number below `most`, 0 if the random generator fails: only rekeying is spread less.
     pub(super) fn chance(&self, most: f64) -> f64 {
         let mut bytes = [0; 4];
         let _ = (self.random)(&mut bytes);

@@ -15,7 +15,9 @@ impl Machine {
     pub(super) fn ask_rekey_child(&mut self, now: f64, sa: &mut Sa, old: u32) {
         let Some(child) = sa.live().find(|child| child.id == old).cloned() else { return };
         let profile = self.profiles.get(&sa.profile).cloned().unwrap_or_default();
-        let (spi, nonce) = (self.new_child_spi(), self.nonce());
+        let (Some(spi), Some(nonce)) = (self.new_child_spi(), self.nonce()) else {
+            return self.rekey_child_later(now, sa, old, LATER);
+        };
         let Ok(offer) = profile.esp.offer(spi, None) else {
             return self.rekey_child_later(now, sa, old, LATER);
         };

@@ -31,9 +31,9 @@ impl Machine {
         let (Some(suite), Done::Generated(private, public)) = (sa.suite, done) else {
             return self.rekey_later(now, sa);
         };
+        let Some(nonce) = self.nonce() else { return self.rekey_later(now, sa) };
         // Until the response arrives, the new SPI belongs to the old association.
         let Some(spi) = self.new_spi(sa.index) else { return self.rekey_later(now, sa) };
-        let nonce = self.nonce();
         let offer = suite.accept(1, spi.to_be_bytes().to_vec());
         let mut chain = Chain::default();
         chain.push(payload::SA, &Proposal::body(&[offer]));
@@ -182,7 +182,9 @@ impl Machine {
             return self.refuse(now, sa, of, notify::INVALID_SYNTAX);
         };
         let other = proposal.spi.first_chunk().map_or(0, |spi| u64::from_be_bytes(*spi));
-        let nonce = self.nonce();
+        let Some(nonce) = self.nonce() else {
+            return self.refuse(now, sa, of, notify::TEMPORARY_FAILURE);
+        };
         let Some(spi) = self.new_spi(self.next) else {
             return self.refuse(now, sa, of, notify::TEMPORARY_FAILURE);
         };

@@ -469,7 +469,7 @@ fn an_initiator_waits_for_room_for_its_computations() {
     pair.busy = [u32::MAX, 0];
     pair.initiate();
     pair.pass(130.0);
-    assert!(pair.ends[0].machine.is_idle(), "it does not wait for ever");
+    assert!(pair.ends[0].machine.is_idle(), "it does not wait forever");
     assert!(pair.ends[0].log.iter().any(|l| l.contains("timed out")));
 }
 

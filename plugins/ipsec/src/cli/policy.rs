@@ -26,11 +26,8 @@ fn range<T: control::cli::Value + PartialOrd>(
     args: &mut Args<'_>,
     what: &str,
 ) -> Result<RangeInclusive<T>, Error> {
-    let first: T = args.value(what)?;
-    if !args.keyword("-") {
-        return Err(args.error("expected - and the end of the range"));
-    }
-    let last: T = args.value(what)?;
+    let (first, last): (T, _) = args.range(what)?;
+    let last = last.ok_or_else(|| args.error("expected - and the end of the range"))?;
     if first > last {
         return Err(args.error("the range ends before it begins"));
     }

@@ -3,7 +3,6 @@
 use net::prelude::*;
 
 use super::{Failover, Ha, Listener, is_none};
-use crate::state::Nat;
 
 /// Set the HA listener: where the peer's messages are received; address and port 0 remove it.
 #[derive(Message)]
@@ -90,7 +89,6 @@ pub struct Nat44EiHaResyncCompletedEvent {
 }
 
 pub(super) fn register(api: &mut Api<Router>) {
-    let enabled = |router: &Router| Nat::settings(router).map(drop).map_err(Retval::from);
     api.plugin("nat44_ei", "1.1.1")
         .call(|router: &mut Router, m: Nat44EiHaSetListener| {
             let (addr, port, path_mtu) = (m.ip_address, m.port, m.path_mtu);
@@ -103,8 +101,7 @@ pub(super) fn register(api: &mut Api<Router>) {
             let new = (!is_none(addr, port)).then_some(Failover { addr, port, refresh_interval });
             Ok(super::set_failover(router, new)?)
         })
-        .call(move |router, _: Nat44EiHaGetListener| {
-            enabled(router)?;
+        .call(|router: &mut Router, _: Nat44EiHaGetListener| {
             let of = router.own::<Ha>().listener;
             Ok(Nat44EiHaGetListenerReply {
                 ip_address: of.map_or(Ipv4Addr::UNSPECIFIED, |l| l.addr),
@@ -112,8 +109,7 @@ pub(super) fn register(api: &mut Api<Router>) {
                 path_mtu: of.map_or(0, |l| l.path_mtu),
             })
         })
-        .call(move |router, _: Nat44EiHaGetFailover| {
-            enabled(router)?;
+        .call(|router: &mut Router, _: Nat44EiHaGetFailover| {
             let of = router.own::<Ha>().failover;
             Ok(Nat44EiHaGetFailoverReply {
                 ip_address: of.map_or(Ipv4Addr::UNSPECIFIED, |f| f.addr),

@@ -71,33 +71,36 @@ pub(super) fn register(cli: &mut Cli<Router>) {
     cli.command(|router: &mut Router, set: SetFailover| Ok(super::set_failover(router, set.0)?));
     cli.command(|router: &mut Router, Flush {}| Ok(super::flush(router)?));
     cli.command(|router: &mut Router, Resync {}| Ok(super::resync(router, None)?));
-    cli.command(|router: &mut Router, Show {}| {
-        let ha = router.own::<Ha>();
-        let listener = ha.listener.map_or_else(
-            || "LISTENER: not set".to_owned(),
-            |l| format!("LISTENER: {}:{} path-mtu {}", l.addr, l.port, l.path_mtu),
-        );
-        let failover = ha.failover.map_or_else(
-            || "FAILOVER: not set".to_owned(),
-            |f| {
-                let Failover { addr, port, refresh_interval } = f;
-                format!("FAILOVER: {addr}:{port} refresh-interval {refresh_interval}")
-            },
-        );
-        let mut lines = vec![listener, failover];
-        if let Some(resync) = &ha.resync {
-            lines.push(format!("in resync, missed {}", resync.missed));
-        }
-        if let Some((addr, port)) = ha.peer {
-            lines.push(format!("messages are taken from {addr}:{port}"));
-        }
-        lines.push(format!("{} messages or changes refused", ha.refused));
-        lines.push(format!("{} messages not acknowledged", ha.sent.len()));
-        let counts = ha.counters.iter().zip(super::COUNTERS);
-        let value = |rows: &super::Rows<super::Counter>| {
-            rows.row(0).first().map_or(0, super::Counter::value)
-        };
-        lines.extend(counts.map(|(rows, name)| format!("  {name} {}", value(rows))));
-        Ok(Output::list(lines))
-    });
+    cli.command(|router: &mut Router, Show {}| Ok(Output::list(show(router.own::<Ha>()))));
+}
+
+/// The state in lines, those of the original first.
+fn show(ha: &Ha) -> Vec<String> {
+    let Some(Listener { addr, port, path_mtu }) = &ha.listener else {
+        return vec!["NAT HA disabled".to_owned()];
+    };
+    let failover = ha.failover.as_ref().map_or_else(
+        || "  NA".to_owned(),
+        |Failover { addr, port, refresh_interval }| {
+            format!("  {addr}:{port} refresh-interval {refresh_interval}sec")
+        },
+    );
+    let resync = match &ha.resync {
+        Some(resync) => format!("  in progress ({} ACK missed)", resync.missed),
+        None => format!("  completed ({} ACK missed)", ha.resync_missed),
+    };
+    let head = |text: &str| text.to_owned();
+    let listener = format!("  {addr}:{port} path-mtu {path_mtu}");
+    let mut lines = vec![head("LISTENER:"), listener, head("FAILOVER:"), failover];
+    lines.extend([head("RESYNC:"), resync]);
+    if let Some((addr, port)) = ha.peer {
+        lines.push(format!("messages are taken from {addr}:{port}"));
+    }
+    lines.push(format!("{} messages or changes refused", ha.refused));
+    lines.push(format!("{} messages not acknowledged", ha.sent.len()));
+    let counts = ha.counters.iter().zip(super::COUNTERS);
+    let value =
+        |rows: &super::Rows<super::Counter>| rows.row(0).first().map_or(0, super::Counter::value);
+    lines.extend(counts.map(|(rows, name)| format!("  {name} {}", value(rows))));
+    lines
 }

@@ -50,7 +50,7 @@ pub struct Change {
     outside: [u8; 4],
     host_port: U16,
     outside_port: U16,
-    /// Of a session for one far end; here they are for all.
+    /// Far end of the first packet of a session that has begun; the session is for all.
     far: [u8; 4],
     far_as_seen: [u8; 4],
     far_port: U16,
@@ -91,6 +91,10 @@ impl Change {
             packets: u32::try_from(s.packets).unwrap_or(u32::MAX).into(),
             bytes: s.bytes.into(),
         })
+    }
+    /// The same with the far end of the session's first packet.
+    pub fn with_far_end(self, (addr, port): ([u8; 4], u16)) -> Self {
+        Self { far: addr, far_port: port.into(), ..self }
     }
     /// Protocol and table of the session; `None` when there are no such.
     fn place(&self) -> Option<(Protocol, u16)> {

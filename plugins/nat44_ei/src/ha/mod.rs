@@ -22,6 +22,7 @@ use net::prelude::*;
 use sessions::{Place, Walked};
 use translation::session::NatSession;
 
+use crate::log::FarEnd;
 use crate::state::Nat;
 pub use api::{
     Nat44EiHaFlush, Nat44EiHaGetFailover, Nat44EiHaGetFailoverReply, Nat44EiHaGetListener,
@@ -150,6 +151,8 @@ struct Ha {
     /// Where looking for that has got to, and since when it counts.
     refreshing: Option<(Place, f64)>,
     resync: Option<Resync>,
+    /// Messages of the last one that were not acknowledged.
+    resync_missed: u32,
     /// Changes of messages whose end has not come, by thread.
     received: HashMap<usize, Vec<Change>>,
     /// Changes of whole messages, and who waits for their acknowledgement.
@@ -193,13 +196,13 @@ impl Teller {
         let is_wanted = router.own::<Ha>().is_wanted.reader();
         Self { events: router.events.sender(), is_wanted }
     }
-    /// A session has come, or gone.
+    /// A session has come with a packet of a far end, or gone.
     #[inline]
-    pub fn session(&mut self, is_new: bool, session: &NatSession, epoch: Epoch<'_>) {
+    pub fn session(&mut self, from: Option<FarEnd>, session: &NatSession, epoch: Epoch<'_>) {
         if *self.is_wanted.read(epoch)
-            && let Some(change) = Change::of(if is_new { ADD } else { DEL }, session)
+            && let Some(change) = Change::of(if from.is_some() { ADD } else { DEL }, session)
         {
-            self.events.send(Own(change));
+            self.events.send(Own(from.map_or(change, |far| change.with_far_end(far))));
         }
     }
 }
@@ -322,6 +325,7 @@ fn end_of_resync(router: &mut Router) {
         return;
     }
     let Some(Resync { client, missed: missed_count, .. }) = ha.resync.take() else { return };
+    ha.resync_missed = missed_count;
     if let Some((client, pid)) = client {
         router.clients.send_to(client, pid, &Nat44EiHaResyncCompletedEvent { missed_count });
     }
@@ -448,6 +452,7 @@ pub fn insert(router: &mut Router) -> Result<(), Refused> {
         refreshed: 0.0,
         refreshing: None,
         resync: None,
+        resync_missed: 0,
         received: HashMap::new(),
         whole: Vec::new(),
         acks: Vec::new(),

@@ -3,8 +3,8 @@
 use net::address::OnInterface;
 use net::ip::{datagram, send_own};
 use net::prelude::*;
-use sessions::New;
-use translation::session::{ESTABLISHED, NatSession, NatTable, class_of};
+use sessions::{New, SessionIndex};
+use translation::session::{ESTABLISHED, NatSession, NatTable, OF_PEER, class_of};
 use translation::users::{Counts, began, queue};
 
 use super::format::{ACK, ADD, Change, DEL, Header, REFRESH};
@@ -12,6 +12,9 @@ use super::node::Received;
 use super::{ACK_RECV, ACK_SEND, Ha, Listener, end_of_resync};
 use crate::core::{Core, affinity_of_host};
 use crate::state::Nat;
+
+/// Seconds without packets after which a session made here gives way to one of the peer.
+const LIVE: f64 = 30.0;
 
 /// A message of the other router, or a part of it.
 pub(super) fn receive(router: &mut Router, received: Received) {
@@ -121,12 +124,17 @@ fn carry_out(router: &mut Router, changes: Vec<Change>) -> bool {
     sessions.visit(router, work).is_ok()
 }
 
+/// Whether a session was made here by packets and still passes some: the peer cannot end it.
+fn is_live(table: &NatTable, at: SessionIndex, now: f64) -> bool {
+    table.at(at).is_some_and(|s| !s.data.is(OF_PEER) && now - s.heard() < LIVE)
+}
+
 fn carry_out_one(core: &Core, table: &mut NatTable, users: &mut Counts, change: &Change, now: f64) {
     let Some((forward, reverse, data)) = change.session() else { return };
     let known =
         table.find(&forward).filter(|at| table.at(*at).is_some_and(|s| s.reverse == reverse));
     match (change.kind, known) {
-        (DEL, Some(at)) => {
+        (DEL, Some(at)) if !is_live(table, at, now) => {
             if let Some(gone) = table.remove(at) {
                 core.ended(users, &gone);
             }
@@ -136,12 +144,17 @@ fn carry_out_one(core: &Core, table: &mut NatTable, users: &mut Counts, change: 
         }
         // What has passed says as well that there is a session.
         (ADD | REFRESH, None) => {
-            for at in [table.find(&forward), table.find_reverse(&reverse)].into_iter().flatten() {
+            let others = [table.find(&forward), table.find_reverse(&reverse)];
+            if others.iter().flatten().any(|at| is_live(table, *at, now)) {
+                return;
+            }
+            for at in others.into_iter().flatten() {
                 if let Some(gone) = table.remove(at) {
                     core.ended(users, &gone);
                 }
             }
             let mut data = data;
+            data.flags |= OF_PEER;
             let mut class = class_of(forward.protocol());
             if forward.protocol() == Protocol::TCP {
                 (data.tcp, class) = (sessions::tcp::State::ESTABLISHED, ESTABLISHED);

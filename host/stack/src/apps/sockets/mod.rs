@@ -22,7 +22,8 @@ use net::Router;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::process::{Resource, getrlimit};
 
-use super::requests::{endpoint, number, wake};
+use super::errno::of_error;
+use super::requests::{endpoint, wake};
 use super::{PROCESS, programs, programs_mut};
 use crate::control::namespaces;
 use crate::data::apps::{self, Error, Options};
@@ -259,7 +260,7 @@ fn reach(router: &mut Router, key: (u32, u8), to: Endpoint, filling: u32, socket
     apps::tell_part(router, thread, app, move |part: &mut Sockets| part.wait(opaque, waiting));
     let request = Connect { to, opaque, thread: Some(thread) };
     if let Err(why) = connecting::connect(router, app, request) {
-        let error = number(&why).unsigned_abs();
+        let error = of_error(&why).unsigned_abs();
         apps::tell_part(router, thread, app, move |part: &mut Sockets| part.fail(opaque, error));
     }
     wake(router);

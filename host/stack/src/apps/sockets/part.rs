@@ -17,7 +17,7 @@ use rustix::io::write as ring;
 use super::doors::Doors;
 use super::flow::{AT_ONCE, DATAGRAM, Flow, LONGEST, Link, Offered};
 use super::link::{Closer, Door, Got, Socket, offer, pair, write, write_datagram};
-use crate::apps::part::number;
+use crate::apps::errno::of_failure;
 use crate::data::app::{Application, Stream, Turn};
 use crate::data::endpoint::Transport;
 use crate::data::session::{Failure, SessionId};
@@ -332,7 +332,7 @@ impl Application for Sockets {
         self.settle(stream);
     }
     fn on_refused(&mut self, opaque: u64, why: Failure) {
-        self.fail(opaque, number(why).into());
+        self.fail(opaque, of_failure(why).into());
     }
     fn on_readable(&mut self, stream: &mut Stream<'_>) {
         if stream.is_listening() {

@@ -39,6 +39,9 @@ struct Row {
     name: String,
     namespace: String,
     listeners: Vec<String>,
+    /// Listeners as sessions are named.
+    #[serde(skip)]
+    names: Vec<String>,
     sessions: Vec<String>,
     processes: Vec<u32>,
 }
@@ -51,7 +54,7 @@ fn rows(router: &mut Router, c: &Show) -> Result<Vec<Row>, Error> {
     let shown = apps::all(router).filter(|(index, _)| only.is_none_or(|only| only == *index));
     let row = |(index, app): (u32, &apps::App)| {
         let namespace = namespaces::at(router, app.namespace);
-        let own = listeners.iter().filter(|l| l.app == index);
+        let own: Vec<_> = listeners.iter().filter(|l| l.app == index).collect();
         let of = sessions.iter().flat_map(|(_, of)| of).filter(|s| s.app == index);
         let name = |s: &show::Shown| {
             let (id, letter) = (s.id, s.transport.letter());
@@ -61,7 +64,11 @@ fn rows(router: &mut Router, c: &Show) -> Result<Vec<Row>, Error> {
             index,
             name: app.name.clone(),
             namespace: namespace.map_or_else(|_| String::new(), |found| found.of.id.clone()),
-            listeners: own.map(|l| l.endpoint.to_string()).collect(),
+            listeners: own.iter().map(|l| l.endpoint.to_string()).collect(),
+            names: own
+                .into_iter()
+                .map(|l| super::sessions::listener_name(l.index, &l.endpoint))
+                .collect(),
             sessions: of.map(name).collect(),
             processes: attached.iter().filter(|of| of.app == index).map(|of| of.pid).collect(),
         }
@@ -76,24 +83,29 @@ fn show(router: &mut Router, c: &Show) -> Result<Output, Error> {
     }
     let rows = rows(router, c)?;
     let mut out = String::new();
-    let line = |cells: [&str; 5]| {
-        let [index, name, namespace, listeners, sessions] = cells;
-        format!("{index:<8}{name:<32}{namespace:<20}{listeners:<11}{sessions}\n")
-    };
-    out += &line(["Index", "Name", "Namespace", "Listeners", "Sessions"]);
-    for row in &rows {
-        let counts = [row.listeners.len(), row.sessions.len()].map(|n| n.to_string());
-        let index = row.index.to_string();
-        out += &line([&index, &row.name, &row.namespace, &counts[0], &counts[1]]);
-        let listeners = row.listeners.iter().filter(|_| c.server || c.verbose);
-        let sessions = row.sessions.iter().filter(|_| c.client || c.verbose);
-        for name in listeners.chain(sessions.take(MOST)) {
-            // Writing to a String cannot fail.
-            let _ = writeln!(out, "        {name}");
+    // Writing to a String cannot fail.
+    let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
+    if c.server {
+        line(format!("{:<60}{:<25}{:<10}", "Connection", "App", "Wrk"));
+        for (name, row) in rows.iter().flat_map(|row| row.names.iter().map(move |n| (n, row))) {
+            line(format!("{name:<60}{:<25}{:<10}", row.name, 0));
         }
-        for process in row.processes.iter().filter(|_| c.mq) {
-            // As above.
-            let _ = writeln!(out, "        process {process}");
+    }
+    if c.client {
+        line(format!("{:<60}{:<20}", "Connection", "App"));
+        for row in &rows {
+            let sessions = row.sessions.iter().take(MOST);
+            sessions.for_each(|name| line(format!("{name:<60}{:<20}", row.name)));
+        }
+    }
+    if !c.server && !c.client {
+        line(format!("{:<10}{:<20}{:<40}", "Index", "Name", "Namespace"));
+        for row in &rows {
+            line(format!("{:<10}{:<20}{:<40}", row.index, row.name, row.namespace));
+            let names = row.names.iter().chain(row.sessions.iter().take(MOST));
+            names.filter(|_| c.verbose).for_each(|name| line(format!("        {name}")));
+            let processes = row.processes.iter().filter(|_| c.mq);
+            processes.for_each(|process| line(format!("        process {process}")));
         }
     }
     Ok(Output::both(out, rows))

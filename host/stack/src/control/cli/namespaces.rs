@@ -60,17 +60,21 @@ struct Row {
 }
 
 fn write_rows(rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let head = ["Index", "Id", "Secret", "Interface", "ip4 table", "ip6 table", "Socket"];
-    let [index, id, secret, interface, ip4, ip6, socket] = head;
-    writeln!(f, "{index:<7}{id:<20}{secret:<8}{interface:<24}{ip4:<11}{ip6:<11}{socket}")?;
+    let head = ["Index", "Secret", "Interface", "Id", "ip4 table", "ip6 table", "Socket"];
+    let line = |cells: [&str; 7]| {
+        let [index, secret, interface, id, ip4, ip6, socket] = cells;
+        let line = format!("{index:<6}{secret:<7}{interface:<20} {id:<20}{ip4:<10}{ip6:<10}");
+        format!("{line}{socket}").trim_end().to_owned()
+    };
+    writeln!(f, "{}", line(head))?;
     for row in rows {
         let table = |id: Option<u32>| id.map_or("-".to_owned(), |id| id.to_string());
         let (ip4, ip6) = (table(row.ip4_table), table(row.ip6_table));
         let secret = if row.has_secret { "yes" } else { "no" };
         let interface = row.interface.as_deref().unwrap_or("-");
-        let Row { index, id, socket, .. } = row;
-        let line = format!("{index:<7}{id:<20}{secret:<8}{interface:<24}{ip4:<11}{ip6:<11}");
-        writeln!(f, "{}", format!("{line}{socket}").trim_end())?;
+        let index = row.index.to_string();
+        let cells = [&index, secret, interface, &row.id, &ip4, &ip6, &row.socket];
+        writeln!(f, "{}", line(cells))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use wire::IpVersion;
 
 use super::super::{apps, backend, check_enabled, namespaces};
-use crate::data::endpoint::Transport;
+use crate::data::endpoint::{Endpoint, Transport};
 use crate::data::session::Life;
 use crate::data::show::{self, Shown};
 
@@ -224,10 +224,6 @@ struct Thread {
 }
 
 fn write_thread(out: &mut String, of: &Thread, verbose: u32) {
-    let head = cells("Connection", ["State", "Rx-f", "Tx-f"]);
-    if !of.rows.is_empty() {
-        *out += &head;
-    }
     for row in &of.rows {
         *out += &cells(&row.connection, [&row.state, &row.rx.to_string(), &row.tx.to_string()]);
         for line in row.details.iter().filter(|_| verbose > 1) {
@@ -243,7 +239,14 @@ fn sessions(router: &mut Router, c: &Show) -> Result<Output, Error> {
     let level = if is_alone { verbose.max(2) } else { verbose };
     let all = show::sessions(router, level > 1).map_err(no_answer)?;
     let is_filtered = c.filter != Filter::default() || c.is_forced;
+    let head = cells("Connection", ["State", "Rx-f", "Tx-f"]);
     let (mut out, mut threads) = (String::new(), Vec::new());
+    if level > 0 && !is_filtered {
+        out += &listening(router, level);
+    }
+    if !out.is_empty() {
+        out.insert_str(0, &head);
+    }
     for (thread, shown) in all {
         if c.filter.thread.is_some_and(|only| only != thread) {
             continue;
@@ -267,6 +270,9 @@ fn sessions(router: &mut Router, c: &Show) -> Result<Output, Error> {
                  For more details use filters."
             ),
             _ => {
+                if out.is_empty() && !of.rows.is_empty() {
+                    out += &head;
+                }
                 write_thread(&mut out, &of, level);
                 writeln!(out, "Thread {thread}: active sessions {}", of.rows.len())
             }
@@ -274,26 +280,23 @@ fn sessions(router: &mut Router, c: &Show) -> Result<Output, Error> {
         .expect("writing to a String cannot fail");
         threads.push(of);
     }
-    if level > 1 && !is_filtered {
-        out += &listening(router, level);
-    }
     Ok(Output::both(out, threads))
 }
 
-/// Listeners as rows of sessions, for `verbose 2`.
+/// A listener as sessions are named.
+pub(super) fn listener_name(index: u32, endpoint: &Endpoint) -> String {
+    let (transport, at) = (endpoint.transport, endpoint.socket());
+    let any = SocketAddr::new(IpVersion::from(at.ip()).unspecified(), 0);
+    format!("[L:{index}][{}] {at}->{any}", transport.letter())
+}
+
+/// Listeners as rows of sessions.
 fn listening(router: &Router, level: u32) -> String {
     let mut out = String::new();
     let settings = super::super::settings::current(router);
     for listener in show::listeners(router) {
         let (transport, at) = (listener.endpoint.transport, listener.endpoint.socket());
-        let any = IpVersion::from(at.ip()).unspecified();
-        let name = format!(
-            "[L:{}][{}] {at}->{}",
-            listener.index,
-            transport.letter(),
-            SocketAddr::new(any, 0)
-        );
-        out += &cells(&name, ["LISTEN", "0", "0"]);
+        out += &cells(&listener_name(listener.index, &listener.endpoint), ["LISTEN", "0", "0"]);
         if level > 1 && transport == Transport::Tcp {
             let tcp = &settings.tcp;
             let header = if at.is_ipv4() { 40 } else { 60 };
@@ -318,7 +321,9 @@ struct ListenerRow {
 fn listeners(router: &Router, c: &Show) -> Output {
     let all = show::listeners(router).into_iter();
     let shown = all.filter(|l| c.filter.transport.is_none_or(|t| t == l.endpoint.transport));
-    let rows = shown.map(|listener| ListenerRow {
+    let shown: Vec<_> = shown.collect();
+    let names: Vec<_> = shown.iter().map(|l| listener_name(l.index, &l.endpoint)).collect();
+    let rows = shown.into_iter().map(|listener| ListenerRow {
         index: listener.index,
         endpoint: listener.endpoint.to_string(),
         app: apps::at(router, listener.app).map(|app| app.name.clone()),
@@ -328,20 +333,10 @@ fn listeners(router: &Router, c: &Show) -> Output {
         is_local: listener.is_local,
     });
     let rows: Vec<_> = rows.collect();
-    let line = |cells: [&str; 4]| {
-        let [name, app, namespace, scope] = cells;
-        format!("{name:<44}{app:<28}{namespace:<20}{scope}\n")
-    };
-    let mut out = line(["Listener", "App", "Namespace", "Scope"]);
-    for row in &rows {
-        let scope = match (row.is_global, row.is_local) {
-            (true, true) => "all",
-            (true, false) => "global",
-            _ => "local",
-        };
-        let name = format!("[L:{}] {}", row.index, row.endpoint);
+    let mut out = format!("{:<60}{:<24}\n", "Listener", "App");
+    for (row, name) in rows.iter().zip(names) {
         let app = row.app.as_deref().unwrap_or("-");
-        out += &line([&name, app, &row.namespace, scope]);
+        out += &format!("{name:<60}{app:<24}\n");
     }
     Output::both(out, rows)
 }
