@@ -123,7 +123,7 @@ impl Interfaces {
         self.tx_queues.shrink_to_fit();
     }
     /// More than the largest number there was since memory was given back.
-    pub(super) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.list.len()
     }
     /// Calls `observer` whenever an interface changes.

@@ -87,11 +87,11 @@ fn start_clock(router: &mut Router, seconds: f64, base: Revision, id: Option<Str
 pub fn go_on_waiting(router: &mut Router) {
     let unconfirmed = router.state_mut::<Configure>().and_then(|c| c.unconfirmed.take());
     let Some(unconfirmed) = unconfirmed else { return };
-    let seconds = unconfirmed.left();
+    let (seconds, words) = (unconfirmed.left(), words(unconfirmed.id.as_deref()));
     let log = router.log.class("configure", "background");
     log.notice(format_args!(
         "a commit from before the start is unconfirmed: rollback in {seconds:.0} s unless \
-            confirmed by `commit'"
+            confirmed by `{words}'"
     ));
     start_clock(router, seconds, unconfirmed.base, unconfirmed.id);
 }

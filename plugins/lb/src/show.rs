@@ -162,7 +162,7 @@ fn shown_vip(router: &Router, declared: &Declared, flows: &BTreeMap<u32, u64>) -
     });
     ShownVip {
         index: *number,
-        is_6: vip.key.prefix.to_string().contains(':'),
+        is_6: matches!(vip.key.prefix, Prefix::Ip6(_)),
         prefix: vip.key.prefix.to_string(),
         protocol: vip.key.port.map_or(0, |(protocol, _)| protocol.0),
         port: vip.key.port.map(|(_, port)| port),

@@ -73,9 +73,9 @@ impl Kind for EndpointDependent {
         let pool = config.pool.iter().map(|offer| offer.addr);
         Outside::of(pool, &config.twice, &config.mappings)
     }
-    fn reset(core: &Core) {
+    fn reset(core: &Core, interfaces: usize) {
         let counters = core.counters.iter().flatten().flatten();
-        session::zero(counters.chain([&core.total, &core.hairpinning]));
+        session::zero(counters.chain([&core.total, &core.hairpinning]), interfaces);
     }
     fn ended(core: &Core, _: usize, gone: &NatSession) {
         core.ended(gone);

@@ -121,9 +121,9 @@ impl Kind for EndpointIndependent {
     fn outside(config: &Config) -> Outside {
         Outside::of(config.pool.iter().map(|offer| offer.addr), &[], &config.mappings)
     }
-    fn reset(core: &Core) {
+    fn reset(core: &Core, interfaces: usize) {
         let counters = core.counters.iter().flatten().flatten();
-        session::zero(counters.chain(&core.totals).chain([&core.hairpinning]));
+        session::zero(counters.chain(&core.totals).chain([&core.hairpinning]), interfaces);
     }
     fn ended(core: &Core, thread: usize, gone: &NatSession) {
         core.ended_on(thread, gone);

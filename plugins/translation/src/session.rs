@@ -254,10 +254,13 @@ pub fn counter_of<A: sessions::Address>(seen: &Seen<A>) -> usize {
     }
 }
 
-/// Sets counters to zero, while no thread counts.
-pub fn zero<'a>(all: impl IntoIterator<Item = &'a Rows<Counter>>) {
+/// Sets counters of the first interfaces to zero, while no thread counts: there is memory for many
+/// more, which is not to be touched.
+pub fn zero<'a>(all: impl IntoIterator<Item = &'a Rows<Counter>>, interfaces: usize) {
     for rows in all {
-        (0..rows.threads()).for_each(|thread| rows.zero(thread, 0..rows.row(thread).len()));
+        for thread in 0..rows.threads() {
+            rows.zero(thread, 0..rows.row(thread).len().min(interfaces));
+        }
     }
 }
 

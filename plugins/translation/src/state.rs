@@ -62,8 +62,8 @@ pub trait Kind: Sized + 'static {
     }
     /// Addresses outside that sessions have.
     fn outside(config: &Self::Config) -> Outside;
-    /// Sets its counters to zero, while it is disabled.
-    fn reset(core: &Self::Core);
+    /// Sets its counters to zero, while it is disabled: those by interface up to a number.
+    fn reset(core: &Self::Core, interfaces: usize);
     /// Records on a thread that a session ended there or moved to another one.
     fn ended(core: &Self::Core, thread: usize, gone: &NatSession);
     /// Records on a thread that a session moved there from another one.
@@ -195,8 +195,9 @@ impl<K: Kind> Nat<K> {
             K::end(router, &settings);
             return Err(Error::NoMemory);
         };
+        let interfaces = router.interfaces.end();
         let nat = router.own_mut::<Self>();
-        K::reset(&nat.core);
+        K::reset(&nat.core, interfaces);
         nat.sessions.publish(Some(new));
         nat.settings = Some(settings);
         if nat.frame_queue == 0 {
